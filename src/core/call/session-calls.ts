@@ -1,6 +1,5 @@
 import type { RequestIds } from '../backend/backend.ts';
 import { type BookedCall, CallBook } from '../multiplex/call-book.ts';
-import type { Route } from '../multiplex/route.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
@@ -34,8 +33,6 @@ export interface Call extends BookedCall, TimedCall {
   isKept?: boolean;
   /** Since when nobody reads the answer, as far as was checked, on the monotonic clock in milliseconds. */
   unreadSince?: number | undefined;
-  /** True for a request of the gateway itself. No client waits for the answer. */
-  readonly isGatewayRequest?: boolean;
   /** The report of the call; set if somebody wants reports. */
   readonly report?: CallReport | undefined;
   /** True if the server has sent the client a request on behalf of the call. */
@@ -64,8 +61,6 @@ export class SessionCalls extends CallBook<Call> {
   readonly tasks = new Tasks();
   /** True if the server's messages name the request that they relate to. */
   areIdentified = false;
-  /** Finds the call that a message is about which names none; absent if all calls are of one client. */
-  route: Route<Call> | undefined;
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
   #retiredTokens: BoundedMap<RequestId, true> | undefined;
   /** The ids of these calls, oldest first, so that a late answer reaches no other call. Undefined for none. */

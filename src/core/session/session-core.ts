@@ -10,7 +10,7 @@ import type { LogState, Registration, SessionRecord } from '../store/session-rec
 import { detach } from '../util/boundary.ts';
 import { detachedCopy } from '../util/detached-bytes.ts';
 import type { SessionEndReason } from './end-reason.ts';
-import type { EarlyRoots } from './group/early-roots.ts';
+import type { GroupRules } from './group-rules.ts';
 import { ServerRequests } from './outbound/server-requests.ts';
 import type { Adoption } from './record/adoption.ts';
 import { type ClientKind, ClientState } from './record/client-state.ts';
@@ -61,8 +61,8 @@ export abstract class SessionCore {
   answeredCalls = 0;
   /** The session as a user of processes; undefined if it never uses a kept process. */
   holder: ProcessHolder | undefined;
-  /** The server's first request for roots; undefined if the session is not of a group whose clients have roots. */
-  earlyRoots: EarlyRoots | undefined;
+  /** Set for the session of a group. */
+  group: GroupRules | undefined;
   /** Set once the session ends. */
   endReason: SessionEndReason | undefined;
   #proofTimer: NodeJS.Timeout | undefined;

@@ -1,15 +1,12 @@
 import type { RequestIds } from '../../backend/backend.ts';
 import type { Call, SessionCalls, StreamTarget } from '../../call/session-calls.ts';
-import { routed } from '../../multiplex/route.ts';
+import { type Route, routed } from '../../multiplex/route.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { isWanted } from '../../protocol/modern/log-levels.ts';
-
-/**
- * Why a message goes to no client. `unwanted`: no client has asked for it. `nobodys`: its recipient cannot be known.
- */
-export type Unattributed = 'unwanted' | 'nobodys';
+import type { Unattributed } from '../group-rules.ts';
+import { GatewayAnswer } from './gateway-requests.ts';
 
 /**
  * Decides where a server message goes in the session of a group, whose calls belong to many clients (P2, P11). A
@@ -21,23 +18,17 @@ export type Unattributed = 'unwanted' | 'nobodys';
 export function attributeInGroup(
   message: Message,
   calls: SessionCalls,
+  route: Route<Call>,
   relatedRequests: RequestIds | undefined,
 ): StreamTarget | Unattributed {
   const { kind, method } = message;
   if (kind === 'request') return findRequester(message, calls, relatedRequests) ?? 'nobodys';
-  if (method === 'notifications/message') return logDestination(message, calls, relatedRequests);
+  if (method === 'notifications/message') return logDestination(message, calls, route, relatedRequests);
   if (method === 'notifications/progress') return reachable(calls.known(message, relatedRequests)) ?? 'nobodys';
-  return isVendorNotification(message) ? vendorDestination(message, calls, relatedRequests) : 'get';
-}
-
-/** If the transport names related requests, a message without one has no recipient. */
-function vendorDestination(
-  message: Message,
-  calls: SessionCalls,
-  relatedRequests: RequestIds | undefined,
-): Call | Unattributed {
-  const call = calls.known(message, relatedRequests) ?? (relatedRequests === undefined ? onlyCall(calls) : undefined);
-  return reachable(call) ?? 'nobodys';
+  if (!isVendorNotification(message)) return 'get';
+  // If the transport names related requests, a message without one has no recipient.
+  const only = relatedRequests === undefined ? onlyCall(route) : undefined;
+  return reachable(calls.known(message, relatedRequests) ?? only) ?? 'nobodys';
 }
 
 function findRequester(
@@ -55,7 +46,7 @@ function findRequester(
  * such calls run at the same time only if all are of one user (`InputGate`).
  */
 function newestRequester(calls: SessionCalls): Call | undefined {
-  const all = calls.all().filter(({ method, isGatewayRequest }) => methodOf(method).mayAsk && !isGatewayRequest);
+  const all = calls.all().filter((call) => methodOf(call.method).mayAsk && !isOfGateway(call));
   const newest = all.findLast(({ cancelTimer }) => cancelTimer === undefined);
   return reachable(newest ?? (all.length === 1 ? all[0] : undefined));
 }
@@ -63,10 +54,11 @@ function newestRequester(calls: SessionCalls): Call | undefined {
 function logDestination(
   message: Message,
   calls: SessionCalls,
+  route: Route<Call>,
   relatedRequests: RequestIds | undefined,
 ): Call | Unattributed {
   const wantsMessage = ({ logLevel }: Call): boolean => isWanted(message, logLevel);
-  const call = calls.known(message, relatedRequests) ?? onlyCall(calls);
+  const call = calls.known(message, relatedRequests) ?? onlyCall(route);
   if (call === undefined) return calls.all().some(wantsMessage) ? 'nobodys' : 'unwanted';
   return wantsMessage(call) ? (reachable(call) ?? 'nobodys') : 'unwanted';
 }
@@ -75,11 +67,13 @@ function logDestination(
  * The only call that the server can be working on; undefined if there are several, or none, or if there were several
  * users. In the session of one user, a cancelled call does not count.
  */
-function onlyCall({ route }: SessionCalls): Call | undefined {
-  const isOfOneUser = route?.isOfOneUser() === true;
-  const mayBe = ({ isGatewayRequest, cancelTimer }: Call): boolean =>
-    !isGatewayRequest && !(isOfOneUser && cancelTimer !== undefined);
-  return reachable(routed(route?.notified(mayBe)));
+function onlyCall(route: Route<Call>): Call | undefined {
+  const isOfOneUser = route.isOfOneUser();
+  const mayBe = (call: Call): boolean => !isOfGateway(call) && !(isOfOneUser && call.cancelTimer !== undefined);
+  return reachable(routed(route.notified(mayBe)));
 }
+
+/** True for a request of the gateway itself. No client waits for the answer. */
+const isOfGateway = ({ answer }: Call): boolean => answer instanceof GatewayAnswer;
 
 const reachable = (call: Call | undefined): Call | undefined => (call?.answer.hasStream ? call : undefined);

@@ -1,16 +1,18 @@
-import type { SessionAnswer } from '../../call/call-answer.ts';
-import type { Call } from '../../call/session-calls.ts';
+import type { RequestIds } from '../../backend/backend.ts';
+import type { Call, StreamTarget } from '../../call/session-calls.ts';
 import { Route } from '../../multiplex/route.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import { scanObject, valueAt } from '../../protocol/json.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
+import { isChange } from '../../protocol/modern/subscription-filter.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { accepted, faultAnswer, type Reply } from '../../reply/reply.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { isLeaving } from '../end-reason.ts';
-import type { Outbound } from '../outbound/outbound.ts';
-import type { ServerLink } from '../server/server-link.ts';
-import type { SessionCore } from '../session-core.ts';
+import type { GroupedSession, GroupRules, GroupWays, Unattributed } from '../group-rules.ts';
 import type { ClientPost, InputRound } from '../session-handle.ts';
+import { attributeInGroup } from './attribution.ts';
 import { EarlyRoots } from './early-roots.ts';
 import { discardingAnswer, GatewayAnswer, logLevelRequest, pingRequest } from './gateway-requests.ts';
 import { InputGate } from './input-gate.ts';
@@ -22,21 +24,19 @@ const maxRounds = 10_000;
 /** Stands for the users of calls that an earlier owner of a group's session has accepted. */
 const formerUser: Principal = { issuer: '', subject: '', client: 'a former call' };
 
-/** The way of all clients to their server, which goes on behind a group's own rules. */
-export interface InboundWay {
-  post(post: ClientPost, reply: Reply): void;
-  call(requests: readonly Message[], answer: SessionAnswer): void;
-}
-
 /**
  * What the session of a group adds to the way from its clients to the server (docs/decisions/0027): several users take
  * turns, listeners share subscriptions, rounds of input are taken once, and the server's log messages are asked for.
  */
-export class GroupInbound {
-  readonly #session: SessionCore;
-  readonly #link: ServerLink;
-  readonly #way: InboundWay;
+export class GroupInbound implements GroupRules {
+  readonly #session: GroupedSession;
+  readonly #ways: GroupWays;
+  readonly #announce: (topic: string, change: Buffer | undefined) => void;
   readonly #leases: SubscriptionLeases;
+  /** Finds the call that a message is about which names none. */
+  readonly #route: Route<Call>;
+  /** The server's first request for roots; undefined for a group whose clients have none. */
+  readonly #earlyRoots: EarlyRoots | undefined;
   /** Set for a group whose clients accept server requests. */
   readonly #gate: InputGate | undefined;
   /** The digests of the rounds of input that the session has received, by name. Undefined for none. */
@@ -46,29 +46,32 @@ export class GroupInbound {
   /** True once this owner has asked the server for its log messages. */
   #hasRequestedLogs = false;
 
-  constructor(session: SessionCore, link: ServerLink, outbound: Outbound, way: InboundWay) {
+  /** @param announce tells the clients of a topic of a change; undefined if anything may have changed */
+  constructor(
+    session: GroupedSession,
+    ways: GroupWays,
+    announce: (topic: string, change: Buffer | undefined) => void,
+  ) {
     const { client, calls, limits } = session;
     this.#session = session;
-    this.#link = link;
-    this.#way = way;
-    this.#leases = new SubscriptionLeases(client, (request) => way.call([request], discardingAnswer));
-    calls.route = new Route(
+    this.#ways = ways;
+    this.#announce = announce;
+    this.#leases = new SubscriptionLeases(client, (request) => ways.call(request, discardingAnswer));
+    this.#route = new Route(
       calls,
       (call) => call,
       () => !this.#hasUsers,
     );
     calls.onTaken = (call) => this.#handleTaken(call);
-    if (client.hasRoots)
-      session.earlyRoots = new EarlyRoots(
-        calls,
-        (onOver) => way.call([pingRequest()], new GatewayAnswer(onOver)),
-        (request, call) => outbound.ask(request, call),
-      );
-    if (!client.acceptsServerRequests) return;
-    this.#gate = new InputGate(calls, limits.requestIdleMs, (post, reply) => way.post(post, reply));
+    const declared = valueAt(client.initialize, ['params', 'capabilities']);
+    const capabilities = declared && scanObject(declared);
+    if (typeof capabilities !== 'object' || capabilities.keys.length === 0) return;
+    this.#gate = new InputGate(calls, limits.requestIdleMs, (post, reply) => ways.post(post, reply));
+    if (declared === undefined || valueAt(declared, ['roots']) === undefined) return;
+    const ping = (onOver: () => void): void => ways.call(pingRequest(), new GatewayAnswer(onOver));
+    this.#earlyRoots = new EarlyRoots(calls, ping, (request, call) => ways.ask(request, call));
   }
 
-  /** True if a post goes on to the server now. Otherwise it waits, or is answered here. */
   admits(post: ClientPost, reply: Reply): boolean {
     if (this.#gate?.admits(post, reply) === false) return false;
     const { group = {}, messages } = post;
@@ -95,27 +98,53 @@ export class GroupInbound {
     return true;
   }
 
-  /** The call with this id. Nobody's call is taken for another one. */
   callOf(id: RequestId): Call | undefined {
     const found = this.#session.calls.ofClient(id);
     return found.length === 1 ? found[0] : undefined;
   }
 
-  /** Notes the user of a call: one of this owner, or any of an earlier one. */
   noteUser(user: Principal = formerUser): void {
     this.#hasUsers = true;
-    this.#session.calls.route?.users.note(user);
+    this.#route.users.note(user);
   }
 
-  /** Ends what listeners have not renewed. */
+  holds(call: Call, request: Message, send: () => void): boolean | 'full' {
+    if (this.#earlyRoots === undefined || !methodOf(call.method).mayAsk) return false;
+    return this.#earlyRoots.holds(call, request.text.length, send);
+  }
+
+  attribute(message: Message, relatedRequests: RequestIds | undefined): StreamTarget | Unattributed {
+    if (message.kind === 'request' && this.#earlyRoots?.keeps(message)) return 'kept';
+    return attributeInGroup(message, this.#session.calls, this.#route, relatedRequests);
+  }
+
+  noteAnswered(response: Message): void {
+    this.#earlyRoots?.noteAnswered(response);
+  }
+
+  /** A group has no GET stream: its clients subscribe to chosen changes, and to nothing else. */
+  announce(message: Message): boolean {
+    if (!isChange(message)) return false;
+    this.#tell(message.text);
+    return true;
+  }
+
+  noteLost(): void {
+    this.#earlyRoots?.noteLost();
+  }
+
+  noteRestored(): void {
+    this.#earlyRoots?.reset();
+    this.#tell(undefined);
+  }
+
   endExpired(): void {
     this.#leases.endExpired();
   }
 
   /**
-   * The calls with a question that nobody will answer: the instance that read them was lost before it could give its
-   * client a request state. With `share: all`, other clients wait for the end of such a call.
-   * @param isRead true if a connection follows the stream
+   * The instance that read such a call was lost before it could give its client a request state. With `share: all`, other
+   * clients wait for the end of the call.
    */
   abandoned(isRead: (stream: number) => boolean): readonly Call[] {
     const { calls, limits } = this.#session;
@@ -131,22 +160,26 @@ export class GroupInbound {
     });
   }
 
-  /** The session ends. Requests that wait here have not reached its server. */
   close(): void {
     const { endReason } = this.#session;
     const isLeft = endReason !== undefined && isLeaving(endReason);
     // This instance has no time left to open the next session, or to wait for another instance.
     this.#gate?.close(isLeft ? 'draining' : 'unknown_session');
-    this.#session.earlyRoots?.close();
+    this.#earlyRoots?.close();
+  }
+
+  #tell(change: Buffer | undefined): void {
+    const { topic } = this.#session.client;
+    if (topic !== undefined) this.#announce(topic, change);
   }
 
   /** A call is over. No client can answer the questions that the server has asked for it. */
   #handleTaken(call: Call): void {
-    const { serverRequests, earlyRoots, endReason } = this.#session;
+    const { serverRequests, endReason } = this.#session;
     if (endReason !== undefined) return; // the next owner of the session may go on with the questions
-    const refused = serverRequests.refuseFor(call, (id) => earlyRoots?.isAsked(id) === true);
-    for (const refusal of refused) this.#link.send(refusal);
-    earlyRoots?.noteTaken(call);
+    const refused = serverRequests.refuseFor(call, (id) => this.#earlyRoots?.isAsked(id) === true);
+    for (const refusal of refused) this.#ways.send(refusal);
+    this.#earlyRoots?.noteTaken(call);
     this.#gate?.noteTaken(call);
   }
 
@@ -170,6 +203,6 @@ export class GroupInbound {
     if (this.#hasRequestedLogs || client.hasLogLevel) return;
     this.#hasRequestedLogs = true;
     if (!Object.hasOwn(Object(handshake?.capabilities), 'logging')) return;
-    this.#way.call([logLevelRequest()], discardingAnswer);
+    this.#ways.call(logLevelRequest(), discardingAnswer);
   }
 }

@@ -13,17 +13,16 @@ import { mayBeOwnId, nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json.ts';
 import { changedMessage } from '../../protocol/message/changed-message.ts';
 import { cancelled, type Message, requestId } from '../../protocol/message/message.ts';
-import { methodOf } from '../../protocol/methods/methods.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
 import { accepted, faultAnswer, type Reply, type RequestFacts } from '../../reply/reply.ts';
 import { getStream } from '../../store/event-log.ts';
-import { GatewayAnswer } from '../group/gateway-requests.ts';
 import { GroupInbound } from '../group/group-inbound.ts';
 import { answerOnStream, LoggedTarget } from '../outbound/logged-target.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { SessionLog } from '../outbound/session-log.ts';
 import type { PendingCallState } from '../record/adoption.ts';
 import type { ServerLink } from '../server/server-link.ts';
+import type { GroupWays } from '../group-rules.ts';
 import type { SessionCore } from '../session-core.ts';
 import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
 
@@ -50,18 +49,22 @@ export class Inbound {
   readonly #link: ServerLink;
   readonly #log: SessionLog;
   readonly #outbound: Outbound;
-  /** Set for the session of a group. */
-  readonly #group: GroupInbound | undefined;
   /** Of all calls; undefined until one is reported. */
   #origin: CallOrigin | undefined;
 
   constructor(session: SessionCore, link: ServerLink, log: SessionLog, outbound: Outbound) {
-    const { client } = session;
     this.#session = session;
     this.#link = link;
     this.#log = log;
     this.#outbound = outbound;
-    if (client.isGroup) this.#group = new GroupInbound(session, link, outbound, this);
+    if (!session.client.isGroup) return;
+    const ways: GroupWays = {
+      send: (message) => void link.send(message),
+      call: (request, answer) => this.call([request], answer),
+      ask: (request, call) => outbound.ask(request, call),
+      post: (post, reply) => this.post(post, reply),
+    };
+    session.group = new GroupInbound(session, ways, (topic, change) => session.limits.onGroupChange?.(topic, change));
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
@@ -76,7 +79,7 @@ export class Inbound {
     if (again && !isOneStream && this.#rejoin(requests, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));
     if (ids.length > 1 && new Set(ids).size < ids.length) return reply.answer(faultAnswer('duplicate_id', null));
-    if (this.#group?.admits(post, reply) === false) return;
+    if (this.#session.group?.admits(post, reply) === false) return;
     for (const request of requests) {
       const refusal = this.#session.client.refusalOf(request);
       if (refusal !== undefined) return reply.answer(faultAnswer(refusal, requestId(request)));
@@ -155,19 +158,19 @@ export class Inbound {
   ): void {
     const { calls } = this.#session;
     const { forwarded = noHeaders } = facts;
-    if (group?.user !== undefined) this.#group?.noteUser(group.user);
+    if (group?.user !== undefined) this.#session.group?.noteUser(group.user);
     const added = requests.map((request) => this.#createCall(request, answer, facts, group));
     for (const call of added) calls.add(call);
     for (let at = 0; at < added.length; at += 1)
       this.#sendOrHold(added[at] as Call, requests[at] as Message, forwarded);
   }
 
-  /** Sends a request, unless it waits for the roots that the client has yet to name. */
+  /** Sends a request, unless the rules of a group let it wait. */
   #sendOrHold(call: Call, request: Message, forwarded: ForwardedHeaders): void {
-    const { earlyRoots } = this.#session;
-    if (earlyRoots === undefined || !methodOf(call.method).mayAsk) return this.#send(call, request, forwarded);
+    const { group } = this.#session;
+    if (group === undefined) return this.#send(call, request, forwarded);
     const send = (): void => this.#send(call, request, forwarded);
-    const isHeld = earlyRoots.holds(call, request.text.length, send);
+    const isHeld = group.holds(call, request, send);
     if (isHeld === 'full') this.#outbound.fail(call, 'server_busy');
     else if (!isHeld) send();
   }
@@ -181,7 +184,7 @@ export class Inbound {
 
   /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
   adopt(pending: readonly PendingCallState[]): readonly Call[] {
-    if (pending.length > 0) this.#group?.noteUser();
+    if (pending.length > 0) this.#session.group?.noteUser();
     const answers = new Map<number, Answer>();
     const isRenumbered = ({ renumbered }: PendingCallState): boolean => renumbered !== undefined;
     const answerOn = (number: number): Answer => {
@@ -217,7 +220,7 @@ export class Inbound {
 
   /** The session ends. Requests that wait at a gate have not reached its server. */
   close(): void {
-    this.#group?.close();
+    this.#session.group?.close();
   }
 
   /**
@@ -226,20 +229,20 @@ export class Inbound {
    * to the next client (P2, P11).
    */
   endOverdue(): void {
-    const { calls, limits, client } = this.#session;
-    this.#group?.endExpired();
+    const { calls, limits, group } = this.#session;
+    group?.endExpired();
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
-      if (client.isGroup && call.cancelTimer !== undefined) continue;
+      if (group !== undefined && call.cancelTimer !== undefined) continue;
       this.#link.send(cancelled(call.id, overdueReason));
       const fail = (): void => this.#outbound.fail(call, 'request_timeout');
-      if (!client.isGroup) fail();
+      if (group === undefined) fail();
       else {
         call.isOverdue = true;
         call.cancelTimer = setTimeout(fail, limits.graceMs);
       }
     }
-    for (const call of this.#group?.abandoned((stream) => this.#log.streams.isRead(stream)) ?? []) {
+    for (const call of group?.abandoned((stream) => this.#log.streams.isRead(stream)) ?? []) {
       if (call.cancelTimer !== undefined) continue;
       this.#link.send(cancelled(call.id, abandonedReason));
       call.cancelTimer = setTimeout(() => this.#outbound.fail(call, 'cancelled'), limits.graceMs);
@@ -267,7 +270,6 @@ export class Inbound {
   ): Call {
     const method = request.method as string;
     const now = performance.now();
-    const isGatewayRequest = answer instanceof GatewayAnswer;
     const { reruns } = this.#session;
     const { forwarded = noHeaders } = facts;
     return {
@@ -283,8 +285,7 @@ export class Inbound {
       request: reruns.mayNeed(request) ? request : undefined,
       forwarded,
       logLevel: group?.logLevel,
-      isGatewayRequest,
-      report: isGatewayRequest ? undefined : this.#createReport(request, facts),
+      report: this.#createReport(request, facts),
     };
   }
 
@@ -302,7 +303,7 @@ export class Inbound {
     if (message.method === taskStatus) serverRequests.tasks.update(message);
     if (client.noteSent(message)) this.#session.amendRecord();
     const sent = this.#link.send(forServer, forwarded);
-    if (message.kind === 'response') this.#session.earlyRoots?.noteAnswered(forServer);
+    if (message.kind === 'response') this.#session.group?.noteAnswered(forServer);
     return sent === 'full' ? 'server_busy' : undefined;
   }
 
@@ -311,12 +312,12 @@ export class Inbound {
    * cancellation for the server; undefined if the server must not be told.
    */
   #cancel(cancellation: Message, clientId: RequestId): Message | undefined {
-    const { calls, limits } = this.#session;
+    const { calls, limits, group } = this.#session;
     const open = calls.ofClient(clientId);
     // Answered already. The server ignores an unknown id, if it is not one of the gateway's own.
     if (open.length === 0) return mayBeOwnId(clientId) ? undefined : cancellation;
     const newest = open.findLast(({ cancelTimer }) => cancelTimer === undefined) ?? open.at(-1);
-    const call = this.#group === undefined ? newest : this.#group.callOf(clientId);
+    const call = group === undefined ? newest : group.callOf(clientId);
     // 2025-11-25, basic/utilities/cancellation: `initialize` is never cancelled.
     if (call === undefined || call.method === 'initialize') return undefined;
     call.cancelTimer ??= setTimeout(() => this.#outbound.fail(call, 'cancelled'), limits.graceMs);

@@ -7,12 +7,10 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { faultData, type Message, requestId } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
-import { isChange } from '../../protocol/modern/subscription-filter.ts';
 import { isClientRefused } from '../../server/server.ts';
 import { getStream } from '../../store/event-log.ts';
 import { detach } from '../../util/boundary.ts';
 import { failedStartReason, lossReason } from '../end-reason.ts';
-import { attributeInGroup } from '../group/attribution.ts';
 import type { ServerEvents, ServerLink, UnsentReason } from '../server/server-link.ts';
 import type { SessionCore } from '../session-core.ts';
 import type { SessionDropReason } from '../session-events.ts';
@@ -109,7 +107,7 @@ export class Outbound implements ServerEvents {
       // Cancellations come first, while the stream of each server request can still be found.
       for (const { destination, cancellation } of serverRequests.cancelAll()) this.#send(destination, cancellation);
       const { undelivered = [] } = end;
-      session.earlyRoots?.noteLost();
+      session.group?.noteLost();
       this.#endLostCalls(reason, undelivered);
       this.#log.flush();
       this.restore(undelivered);
@@ -118,10 +116,9 @@ export class Outbound implements ServerEvents {
 
   /** The new backend has replaced the lost one. The client is told to refresh its lists. */
   onRestored(): void {
-    const { parts, name, calls, handshake, earlyRoots, client } = this.#session;
+    const { parts, name, calls, handshake, group } = this.#session;
     for (const { report } of calls.all()) report?.started();
-    earlyRoots?.reset();
-    if (client.isGroup) this.#announce(undefined);
+    if (group !== undefined) group.noteRestored();
     else for (const change of declaredListChanges(handshake as Handshake)) this.#log.add(getStream, change, false);
     this.#log.flush();
     const { pid, restoration } = this.#link;
@@ -308,7 +305,7 @@ export class Outbound implements ServerEvents {
   }
 
   #route(message: Message, relatedRequests: RequestIds | undefined): void {
-    const { calls, serverRequests, client } = this.#session;
+    const { calls, serverRequests, client, group } = this.#session;
     if (message.standIn !== undefined) {
       this.#session.drop('oversized', message.text);
       this.#link.send(ServerRequests.refusal(message));
@@ -316,7 +313,7 @@ export class Outbound implements ServerEvents {
     }
     const isPing = message.kind === 'request' && message.method === 'ping';
     // There is no client to ask, or one that cannot answer yet: it does not know its session, or the session is hidden.
-    if (isPing && (client.isGroup || this.#session.handshake === undefined)) {
+    if (isPing && (group !== undefined || this.#session.handshake === undefined)) {
       this.#link.send(ServerRequests.pong(message));
       return;
     }
@@ -329,11 +326,12 @@ export class Outbound implements ServerEvents {
       this.#session.drop('late', message.text);
       return;
     }
-    if (message.kind === 'request' && this.#session.earlyRoots?.keeps(message)) return;
     const { hasGet } = this.#log.streams;
-    const destination = client.isGroup
-      ? attributeInGroup(message, calls, relatedRequests)
-      : calls.attribute(message, hasGet, relatedRequests);
+    const destination =
+      group === undefined
+        ? calls.attribute(message, hasGet, relatedRequests)
+        : group.attribute(message, relatedRequests);
+    if (destination === 'kept') return;
     if (destination === 'unwanted' || destination === 'nobodys') {
       if (destination === 'nobodys') this.#session.drop('unattributable', message.text);
       if (message.kind === 'request') this.#link.send(ServerRequests.refusal(message));
@@ -356,24 +354,17 @@ export class Outbound implements ServerEvents {
 
   /** Sends a server message to its destination. */
   #send(destination: StreamTarget, message: Message): void {
+    const { group } = this.#session;
     if (destination !== 'get') destination.answer.message(message);
-    else if (!this.#session.client.isGroup) this.#log.add(getStream, message.text, false);
-    // A group has no GET stream: its clients subscribe to chosen changes, and to nothing else.
-    else if (isChange(message)) this.#announce(message.text);
-    else this.#session.drop('undeliverable', message.text);
-  }
-
-  /** Tells the clients of a group of a change; undefined if anything may have changed, because the server was lost. */
-  #announce(change: Buffer | undefined): void {
-    const { client, limits } = this.#session;
-    if (client.topic !== undefined) limits.onGroupChange?.(client.topic, change);
+    else if (group === undefined) this.#log.add(getStream, message.text, false);
+    else if (!group.announce(message)) this.#session.drop('undeliverable', message.text);
   }
 
   /** The reason why a message cannot be passed on; undefined if it can. */
   #findDropReason({ text }: Message, destination: StreamTarget): SessionDropReason | undefined {
-    const { limits, client } = this.#session;
+    const { limits, group } = this.#session;
     if (text.length > limits.maxEventBytes) return 'oversized';
-    return destination === 'get' && !client.isGroup && !this.#log.hasRoom ? 'undeliverable' : undefined;
+    return destination === 'get' && group === undefined && !this.#log.hasRoom ? 'undeliverable' : undefined;
   }
 
   /** Passes a request from the server on, or refuses it, so that the server does not wait. */

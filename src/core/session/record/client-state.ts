@@ -2,7 +2,7 @@ import type { CookieState } from '../../backend/cookie-jar.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { withLegacyRevision } from '../../protocol/handshake.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
-import { parseOwn, scalarAt, scanObject, spliceId, valueAt } from '../../protocol/json.ts';
+import { parseOwn, scalarAt, spliceId } from '../../protocol/json.ts';
 import { refusalOfSubscription } from '../../protocol/kept-uris.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
@@ -82,18 +82,6 @@ export class ClientState {
   /** True if the client has set a log level. */
   get hasLogLevel(): boolean {
     return this.#logLevel !== undefined;
-  }
-
-  /** True if the client has declared a capability that lets the server send requests. */
-  get acceptsServerRequests(): boolean {
-    const declared = valueAt(this.initialize, ['params', 'capabilities']);
-    const members = declared && scanObject(declared);
-    return typeof members === 'object' && members.keys.length > 0;
-  }
-
-  /** True if the client has declared that its server may ask for roots. */
-  get hasRoots(): boolean {
-    return valueAt(this.initialize, ['params', 'capabilities', 'roots']) !== undefined;
   }
 
   /**

@@ -4,9 +4,12 @@ import { Route } from '../../../../src/core/multiplex/route.ts';
 import { readGatewayMessage } from '../../../../src/core/protocol/message/message.ts';
 import type { LogLevel } from '../../../../src/core/protocol/modern/log-levels.ts';
 import { attributeInGroup } from '../../../../src/core/session/group/attribution.ts';
-import { discardingAnswer, GatewayAnswer } from '../../../../src/core/session/group/gateway-requests.ts';
 
-const heard = Object.assign(new GatewayAnswer(), { hasStream: true });
+const nothing = (): void => undefined;
+const answerWith = (hasStream: boolean) => ({
+  ...{ stream: undefined, hasStream, message: () => hasStream, response: nothing, fault: nothing },
+});
+const [heard, gone] = [answerWith(true), answerWith(false)];
 
 /** The users whose calls the session has had; none if it has one user. */
 let users: readonly string[] = [];
@@ -25,22 +28,22 @@ function setUp(
 ) {
   const table = new SessionCalls();
   for (const { id, method = 'tools/call', logLevel, isGone = false, isCancelled = false } of calls) {
-    const answer = isGone ? discardingAnswer : heard;
+    const answer = isGone ? gone : heard;
     table.add({
       ...{ id, method, progressToken: id, taskId: undefined, answer, request: undefined, logLevel },
       ...{ activeAt: 0, startedAt: 0, ...(isCancelled && { cancelTimer: setTimeout(() => undefined) }) },
     });
   }
   const { length } = users;
-  table.route = new Route(
+  const route = new Route(
     table,
     (call) => call,
     () => length === 0,
   );
-  for (const subject of users) table.route.users.note({ issuer: 'keys', subject, client: '' });
+  for (const subject of users) route.users.note({ issuer: 'keys', subject, client: '' });
   return (method: string, params: object = {}, of?: readonly number[], id?: string): unknown => {
     const text = JSON.stringify({ jsonrpc: '2.0', ...(id && { id }), method, params });
-    const to = attributeInGroup(readGatewayMessage(Buffer.from(text)), table, of);
+    const to = attributeInGroup(readGatewayMessage(Buffer.from(text)), table, route, of);
     return typeof to === 'string' ? to : to.id;
   };
 }

@@ -1,0 +1,81 @@
+import type { RequestIds } from '../backend/backend.ts';
+import type { SessionAnswer } from '../call/call-answer.ts';
+import type { Call, SessionCalls, StreamTarget } from '../call/session-calls.ts';
+import type { RequestId } from '../protocol/faults.ts';
+import type { Handshake } from '../protocol/handshake.ts';
+import type { Message } from '../protocol/message/message.ts';
+import type { Principal } from '../protocol/principal.ts';
+import type { Reply } from '../reply/reply.ts';
+import type { SessionEndReason } from './end-reason.ts';
+import type { ServerRequests } from './outbound/server-requests.ts';
+import type { ClientState } from './record/client-state.ts';
+import type { ClientPost } from './session-handle.ts';
+
+/** The session of a group, as its rules see it. */
+export interface GroupedSession {
+  readonly client: ClientState;
+  readonly calls: SessionCalls;
+  readonly serverRequests: ServerRequests;
+  readonly handshake: Handshake | undefined;
+  readonly limits: { readonly requestIdleMs: number; readonly unreadMs?: number | undefined };
+  readonly endReason: SessionEndReason | undefined;
+  endFor(reason: SessionEndReason): void;
+}
+
+/** What the rules of a group do in its session. */
+export interface GroupWays {
+  /** Sends the server a message that needs no answer. */
+  send(message: Message): void;
+  /** Sends a request of the gateway itself. */
+  call(request: Message, answer: SessionAnswer): void;
+  /** Asks the client of a call. */
+  ask(request: Message, call: Call): void;
+  /** Serves a post that has waited. */
+  post(post: ClientPost, reply: Reply): void;
+}
+
+/**
+ * Why a message goes to no client now. `unwanted`: no client has asked for it. `nobodys`: its recipient cannot be known.
+ * `kept`: the rules pass it on later.
+ */
+export type Unattributed = 'unwanted' | 'nobodys' | 'kept';
+
+/**
+ * What is different in the session of a group, whose calls belong to many clients (P2, P11; docs/decisions/0027). The
+ * feature that serves these clients makes the rules of each session; see `SessionOptions.groupRules`.
+ */
+export interface GroupRules {
+  /** True if a post goes on to the server now. Otherwise it waits, or is answered by the rules. */
+  admits(post: ClientPost, reply: Reply): boolean;
+  /** The call with this id. Nobody's call is taken for another one. */
+  callOf(id: RequestId): Call | undefined;
+  /** Notes the user of a call; none for calls that an earlier owner has accepted. */
+  noteUser(user?: Principal): void;
+  /**
+   * Whether a call has to wait before it is sent. One that waits is sent with `send`.
+   * @returns `full` if the call can neither be sent nor wait
+   */
+  holds(call: Call, request: Message, send: () => void): boolean | 'full';
+  /** Decides where a message of the server goes; `relatedRequests` as in `BackendEvents.onMessages`. */
+  attribute(message: Message, relatedRequests: RequestIds | undefined): StreamTarget | Unattributed;
+  /** The server gets an answer of a client. */
+  noteAnswered(response: Message): void;
+  /** Tells the clients of a change at the server. Returns false for a message that tells of none. */
+  announce(message: Message): boolean;
+  /** The process is lost. What happens to its calls is decided elsewhere. */
+  noteLost(): void;
+  /** Another process serves the group. */
+  noteRestored(): void;
+  /** Ends what clients have not renewed. */
+  endExpired(): void;
+  /**
+   * The calls with a question that nobody will answer.
+   * @param isRead true if a connection follows the stream
+   */
+  abandoned(isRead: (stream: number) => boolean): readonly Call[];
+  /** The session ends. Requests that wait here have not reached its server. */
+  close(): void;
+}
+
+/** Makes the rules of one session of a group. */
+export type CreateGroupRules = (session: GroupedSession, ways: GroupWays) => GroupRules;
