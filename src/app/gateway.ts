@@ -173,7 +173,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     telemetry: telemetry.sessions,
     quotas,
     connections: { store: connectedStore, maxEventBytes: longestLineBytes },
-    onGroupChange: (topic, text) => eras?.noteGroupChange(topic, text),
+    groupRules: eras?.groupRules,
     formerServer: (name, digest) => set.former(name, digest),
     currentServer: (name) => set.serverOf(name),
   });

@@ -27,6 +27,7 @@ import { SharedServer } from '../../src/features/eras/modern/process/shared-serv
 import { ServerEra } from '../../src/features/eras/modern/server-era.ts';
 import type { ModernServerAccess } from '../../src/features/eras/modern/session-access.ts';
 import { Groups } from '../../src/features/eras/modern-on-legacy/groups.ts';
+import { SharedSession } from '../../src/features/eras/modern-on-legacy/session/shared-session.ts';
 import { features } from '../../src/features.ts';
 import { never, nobody, silentTelemetry, wideLimits } from '../core/session/session-fixture.ts';
 import { readMessage } from '../support/fake-backend.ts';
@@ -123,7 +124,7 @@ const sessions = new Sessions({
   ...{ ...wideLimits, store, telemetry, maxSessions: 1_000 },
   ...{ recordTtlMs: never, sessionIdleMs: never, abandonedMs: never, sseOpenMs: never },
   connections: { store, maxEventBytes: 10_000 },
-  onGroupChange: nothing,
+  groupRules: (session, ways) => new SharedSession(session, ways, nothing),
 });
 
 const serverOf = (open: OpenBackend, onBackendExit: Server['onBackendExit'] = 'end'): Server => ({

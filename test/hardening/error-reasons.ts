@@ -82,5 +82,5 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'features/cluster/two-instances/two-instances': ['server_busy', 'session_ended', 'owner_unreachable'],
   'core/session/session': ['handshake_too_large', 'initialize_too_large'],
   'core/session/outbound/server-requests': ['server_request_refused'],
-  'core/session/group/input-gate': ['group_busy'],
+  'features/eras/modern-on-legacy/session/input-gate': ['group_busy'],
 };

@@ -17,6 +17,7 @@ import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent, TaskEvent } from '../../core/server/server-events.ts';
 import type { LegacyProcesses } from '../../core/server/share.ts';
 import type { SharedServerEvent } from '../../core/server/shared-server-events.ts';
+import type { CreateGroupRules } from '../../core/session/group-rules.ts';
 import type { Changes, Reservations, Values } from '../../core/store/shared/shared-data.ts';
 import type { ClusterStore, Store } from '../../core/store/store.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
@@ -47,8 +48,8 @@ export interface ErasOptions {
 
 /** The eras of a gateway. */
 export interface GatewayEras {
-  /** Tells the clients of a group, on all instances, of a change. @param text undefined if anything may have changed */
-  noteGroupChange(topic: string, text: Buffer | undefined): void;
+  /** For the sessions that many modern clients share. */
+  readonly groupRules: CreateGroupRules;
   serve(options: ServeErasOptions): ServedEras;
   /** Announces nothing from now on. Call it before the store is closed. */
   close(): void;

@@ -4,6 +4,7 @@ import type { Server } from '../server/server.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import type { Registrant } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
+import type { CreateGroupRules } from './group-rules.ts';
 import type { SessionTelemetry } from './session-events.ts';
 
 /** Times and sizes that hold for every session; `docs/reference/configuration.md` explains each. */
@@ -33,12 +34,8 @@ export interface SessionOptions {
   readonly maxQueuedBytes: number;
   /** How long a request waits for a store that is not available. */
   readonly storeWaitMs: number;
-  /**
-   * The server of a group has announced a change. Without a notification, anything may have changed, because the server
-   * was lost.
-   * @param topic of the group's clients
-   */
-  onGroupChange?(topic: string, notification: Buffer | undefined): void;
+  /** Makes the rules of a session of a group; absent if no such session is opened. */
+  readonly groupRules?: CreateGroupRules | undefined;
 }
 
 /** An instance that shares its store with no other; see `SessionParts.instance`. */

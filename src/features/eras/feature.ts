@@ -3,6 +3,7 @@ import { RequestStates } from '../../core/keys/request-state.ts';
 import { anyChange, ChangeThrottle } from './modern/changes/change-throttle.ts';
 import { probeEra } from './modern/era-probe.ts';
 import { probeEraOverHttp } from './modern/http-era-probe.ts';
+import { SharedSession } from './modern-on-legacy/session/shared-session.ts';
 import { serveEras } from './serve-eras.ts';
 
 export const eras: ErasFeature = {
@@ -10,7 +11,8 @@ export const eras: ErasFeature = {
     const states = new RequestStates(options.keys);
     const changes = new ChangeThrottle(options.store.changes, options.onFailed, anyChange);
     return {
-      noteGroupChange: (topic, text = anyChange) => changes.notify(topic, text),
+      groupRules: (session, ways) =>
+        new SharedSession(session, ways, (topic, text = anyChange) => changes.notify(topic, text)),
       serve: (server) => serveEras(options, states, server),
       close: () => changes.close(),
     };

@@ -82,7 +82,7 @@ export async function connectClient(setup: GatewaySetup, log: Log, leave: AbortS
     telemetry: telemetry.sessions,
     quotas: quotasOf(config, store.rates, onFailed),
     connections: { store, maxEventBytes: longestLineBytes },
-    onGroupChange: (topic, text) => eras?.noteGroupChange(topic, text),
+    groupRules: eras?.groupRules,
     formerServer: () => undefined,
     currentServer: () => served.server,
   });

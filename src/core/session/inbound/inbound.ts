@@ -16,13 +16,11 @@ import { cancelled, type Message, requestId } from '../../protocol/message/messa
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
 import { accepted, faultAnswer, type Reply, type RequestFacts } from '../../reply/reply.ts';
 import { getStream } from '../../store/event-log.ts';
-import { GroupInbound } from '../group/group-inbound.ts';
 import { answerOnStream, LoggedTarget } from '../outbound/logged-target.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { SessionLog } from '../outbound/session-log.ts';
 import type { PendingCallState } from '../record/adoption.ts';
 import type { ServerLink } from '../server/server-link.ts';
-import type { GroupWays } from '../group-rules.ts';
 import type { SessionCore } from '../session-core.ts';
 import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
 
@@ -58,13 +56,14 @@ export class Inbound {
     this.#log = log;
     this.#outbound = outbound;
     if (!session.client.isGroup) return;
-    const ways: GroupWays = {
+    const { groupRules } = session.limits;
+    if (groupRules === undefined) throw new Error('This gateway has no rules for the sessions of groups.');
+    session.group = groupRules(session, {
       send: (message) => void link.send(message),
       call: (request, answer) => this.call([request], answer),
       ask: (request, call) => outbound.ask(request, call),
       post: (post, reply) => this.post(post, reply),
-    };
-    session.group = new GroupInbound(session, ways, (topic, change) => session.limits.onGroupChange?.(topic, change));
+    });
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */

@@ -9,12 +9,14 @@ import { type Envelope, readEnvelope } from '../../../../src/core/protocol/moder
 import type { Principal } from '../../../../src/core/protocol/principal.ts';
 import { Sessions } from '../../../../src/core/registry/sessions.ts';
 import type { Isolation } from '../../../../src/core/server/share.ts';
+import type { CreateGroupRules } from '../../../../src/core/session/group-rules.ts';
 import type { SessionOptions } from '../../../../src/core/session/session-options.ts';
 import { createMemoryStore } from '../../../../src/core/store/memory/memory-store.ts';
 import type { Values } from '../../../../src/core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
 import { ChangeThrottle } from '../../../../src/features/eras/modern/changes/change-throttle.ts';
 import { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';
+import { SharedSession } from '../../../../src/features/eras/modern-on-legacy/session/shared-session.ts';
 import { createTelemetry, never, nobody, wideLimits } from '../../../core/session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../../support/fake-backend.ts';
 import { acceptsBoth, createFakeReply, type FakeReply } from '../../../support/fake-reply.ts';
@@ -92,7 +94,8 @@ export function createGroups(options: GroupsFixture) {
       sseOpenMs: never,
       connections: { store, maxEventBytes: 10_000 },
     },
-    onGroupChange: (topic: string, text = Buffer.alloc(0)) => teller.notify(topic, text),
+    groupRules: (...parts: Parameters<CreateGroupRules>) =>
+      new SharedSession(...parts, (topic, text = Buffer.alloc(0)) => teller.notify(topic, text)),
   };
   const sessions = new Sessions(limited);
   const failures: unknown[] = [];

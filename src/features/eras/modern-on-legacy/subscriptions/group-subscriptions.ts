@@ -6,7 +6,6 @@ import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
 import { readGatewayFault } from '../../../../core/protocol/message/gateway-fault.ts';
 import { createMessage, type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { agreedFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
-import { renewLeasesMs } from '../../../../core/session/group/subscription-leases.ts';
 import type { GroupRequestOptions, SessionHandle } from '../../../../core/session/session-handle.ts';
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
@@ -15,6 +14,7 @@ import { backoff } from '../../../../core/util/timing/backoff.ts';
 import { Subscription } from '../../modern/changes/subscription.ts';
 import { ask } from '../call-stream.ts';
 import type { GroupSession } from '../group-session.ts';
+import { renewLeasesMs } from '../session/subscription-leases.ts';
 
 /** A client's `subscriptions/listen` and its surroundings. */
 export interface GroupSubscriptionRequest {

@@ -1,8 +1,8 @@
-import { WaitingList } from '../../backend/waiting-budget.ts';
-import type { Call, SessionCalls } from '../../call/session-calls.ts';
-import type { RequestId } from '../../protocol/faults.ts';
-import type { Message } from '../../protocol/message/message.ts';
-import { TimeLimit } from '../../util/timing/time-limit.ts';
+import { WaitingList } from '../../../../core/backend/waiting-budget.ts';
+import type { Call, SessionCalls } from '../../../../core/call/session-calls.ts';
+import type { RequestId } from '../../../../core/protocol/faults.ts';
+import type { Message } from '../../../../core/protocol/message/message.ts';
+import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
 
 /** How long a call waits at most for a server that does not answer a ping, in milliseconds. */
 const maxPingMs = 2_000;

@@ -1,10 +1,10 @@
-import type { Call, SessionCalls } from '../../call/session-calls.ts';
-import { AskGate } from '../../multiplex/ask-gate.ts';
-import type { Message } from '../../protocol/message/message.ts';
-import { methodOf } from '../../protocol/methods/methods.ts';
-import { faultAnswer, type Reply } from '../../reply/reply.ts';
-import { TimeLimit } from '../../util/timing/time-limit.ts';
-import type { ClientPost } from '../session-handle.ts';
+import type { Call, SessionCalls } from '../../../../core/call/session-calls.ts';
+import { AskGate } from '../../../../core/multiplex/ask-gate.ts';
+import type { Message } from '../../../../core/protocol/message/message.ts';
+import { methodOf } from '../../../../core/protocol/methods/methods.ts';
+import { faultAnswer, type Reply } from '../../../../core/reply/reply.ts';
+import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
+import type { ClientPost } from '../../../../core/session/session-handle.ts';
 
 /** A post that waits. Each has an owner of its own, since its client is not known here. */
 interface WaitingPost {

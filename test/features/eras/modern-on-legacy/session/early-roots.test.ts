@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Call } from '../../../../src/core/call/session-calls.ts';
-import { createMessage } from '../../../../src/core/protocol/message/message.ts';
-import { EarlyRoots } from '../../../../src/core/session/group/early-roots.ts';
+import type { Call } from '../../../../../src/core/call/session-calls.ts';
+import { createMessage } from '../../../../../src/core/protocol/message/message.ts';
+import { EarlyRoots } from '../../../../../src/features/eras/modern-on-legacy/session/early-roots.ts';
 
 const rootsRequest = createMessage({ id: 'r', method: 'roots/list' });
 

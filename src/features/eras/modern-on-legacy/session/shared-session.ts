@@ -1,18 +1,18 @@
-import type { RequestIds } from '../../backend/backend.ts';
-import type { Call, StreamTarget } from '../../call/session-calls.ts';
-import { Route } from '../../multiplex/route.ts';
-import type { RequestId } from '../../protocol/faults.ts';
-import { scanObject, valueAt } from '../../protocol/json.ts';
-import type { Message } from '../../protocol/message/message.ts';
-import { methodOf } from '../../protocol/methods/methods.ts';
-import { isChange } from '../../protocol/modern/subscription-filter.ts';
-import type { Principal } from '../../protocol/principal.ts';
-import { accepted, faultAnswer, type Reply } from '../../reply/reply.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
-import { isLeaving } from '../end-reason.ts';
-import type { GroupedSession, GroupRules, GroupWays, Unattributed } from '../group-rules.ts';
-import type { ClientPost, InputRound } from '../session-handle.ts';
-import { attributeInGroup } from './attribution.ts';
+import type { RequestIds } from '../../../../core/backend/backend.ts';
+import type { Call, StreamTarget } from '../../../../core/call/session-calls.ts';
+import { Route } from '../../../../core/multiplex/route.ts';
+import type { RequestId } from '../../../../core/protocol/faults.ts';
+import { scanObject, valueAt } from '../../../../core/protocol/json.ts';
+import type { Message } from '../../../../core/protocol/message/message.ts';
+import { methodOf } from '../../../../core/protocol/methods/methods.ts';
+import { isChange } from '../../../../core/protocol/modern/subscription-filter.ts';
+import type { Principal } from '../../../../core/protocol/principal.ts';
+import { accepted, faultAnswer, type Reply } from '../../../../core/reply/reply.ts';
+import { BoundedMap } from '../../../../core/util/bounded-map.ts';
+import { isLeaving } from '../../../../core/session/end-reason.ts';
+import type { GroupedSession, GroupRules, GroupWays, Unattributed } from '../../../../core/session/group-rules.ts';
+import type { ClientPost, InputRound } from '../../../../core/session/session-handle.ts';
+import { attributeInGroup } from './group-attribution.ts';
 import { EarlyRoots } from './early-roots.ts';
 import { discardingAnswer, GatewayAnswer, logLevelRequest, pingRequest } from './gateway-requests.ts';
 import { InputGate } from './input-gate.ts';
@@ -28,7 +28,7 @@ const formerUser: Principal = { issuer: '', subject: '', client: 'a former call'
  * What the session of a group adds to the way from its clients to the server (docs/decisions/0027): several users take
  * turns, listeners share subscriptions, rounds of input are taken once, and the server's log messages are asked for.
  */
-export class GroupInbound implements GroupRules {
+export class SharedSession implements GroupRules {
   readonly #session: GroupedSession;
   readonly #ways: GroupWays;
   readonly #announce: (topic: string, change: Buffer | undefined) => void;

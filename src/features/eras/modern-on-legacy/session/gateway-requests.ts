@@ -1,6 +1,6 @@
-import type { SessionAnswer } from '../../call/call-answer.ts';
-import { nextOwnId } from '../../protocol/ids/own-ids.ts';
-import { createMessage, type Message } from '../../protocol/message/message.ts';
+import type { SessionAnswer } from '../../../../core/call/call-answer.ts';
+import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
+import { createMessage, type Message } from '../../../../core/protocol/message/message.ts';
 
 /** Asks the server of a group for all its log messages. Each client then filters them by request. */
 export const logLevelRequest = (): Message =>

@@ -1,9 +1,9 @@
-import { Subscribers } from '../../multiplex/subscribers.ts';
-import { maxSubscriptions } from '../../protocol/kept-uris.ts';
-import { type Message, memberValue } from '../../protocol/message/message.ts';
-import { faultAnswer, type Reply } from '../../reply/reply.ts';
-import type { ClientState } from '../record/client-state.ts';
-import type { GroupRequestOptions } from '../session-handle.ts';
+import { Subscribers } from '../../../../core/multiplex/subscribers.ts';
+import { maxSubscriptions } from '../../../../core/protocol/kept-uris.ts';
+import { type Message, memberValue } from '../../../../core/protocol/message/message.ts';
+import { faultAnswer, type Reply } from '../../../../core/reply/reply.ts';
+import type { ClientState } from '../../../../core/session/record/client-state.ts';
+import type { GroupRequestOptions } from '../../../../core/session/session-handle.ts';
 import { unsubscribeRequest } from './gateway-requests.ts';
 
 /** How long the leases of a listener last without renewal. After that its instance counts as lost. */

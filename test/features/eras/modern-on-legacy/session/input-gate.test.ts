@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
-import { SessionCalls } from '../../../../src/core/call/session-calls.ts';
-import { readGatewayMessage } from '../../../../src/core/protocol/message/message.ts';
-import { discardingAnswer } from '../../../../src/core/session/group/gateway-requests.ts';
-import { InputGate } from '../../../../src/core/session/group/input-gate.ts';
-import { createFakeReply } from '../../../support/fake-reply.ts';
-import { turn } from '../../../support/wait-for.ts';
+import { SessionCalls } from '../../../../../src/core/call/session-calls.ts';
+import { readGatewayMessage } from '../../../../../src/core/protocol/message/message.ts';
+import { discardingAnswer } from '../../../../../src/features/eras/modern-on-legacy/session/gateway-requests.ts';
+import { InputGate } from '../../../../../src/features/eras/modern-on-legacy/session/input-gate.ts';
+import { createFakeReply } from '../../../../support/fake-reply.ts';
+import { turn } from '../../../../support/wait-for.ts';
 
 const user = { issuer: '', subject: 'ada', client: '' };
 

@@ -1,11 +1,11 @@
-import type { RequestIds } from '../../backend/backend.ts';
-import type { Call, SessionCalls, StreamTarget } from '../../call/session-calls.ts';
-import { type Route, routed } from '../../multiplex/route.ts';
-import type { Message } from '../../protocol/message/message.ts';
-import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
-import { methodOf } from '../../protocol/methods/methods.ts';
-import { isWanted } from '../../protocol/modern/log-levels.ts';
-import type { Unattributed } from '../group-rules.ts';
+import type { RequestIds } from '../../../../core/backend/backend.ts';
+import type { Call, SessionCalls, StreamTarget } from '../../../../core/call/session-calls.ts';
+import { type Route, routed } from '../../../../core/multiplex/route.ts';
+import type { Message } from '../../../../core/protocol/message/message.ts';
+import { isVendorNotification } from '../../../../core/protocol/message/vendor-notification.ts';
+import { methodOf } from '../../../../core/protocol/methods/methods.ts';
+import { isWanted } from '../../../../core/protocol/modern/log-levels.ts';
+import type { Unattributed } from '../../../../core/session/group-rules.ts';
 import { GatewayAnswer } from './gateway-requests.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { SessionCalls } from '../../../../src/core/call/session-calls.ts';
-import { Route } from '../../../../src/core/multiplex/route.ts';
-import { readGatewayMessage } from '../../../../src/core/protocol/message/message.ts';
-import type { LogLevel } from '../../../../src/core/protocol/modern/log-levels.ts';
-import { attributeInGroup } from '../../../../src/core/session/group/attribution.ts';
+import { SessionCalls } from '../../../../../src/core/call/session-calls.ts';
+import { Route } from '../../../../../src/core/multiplex/route.ts';
+import { readGatewayMessage } from '../../../../../src/core/protocol/message/message.ts';
+import type { LogLevel } from '../../../../../src/core/protocol/modern/log-levels.ts';
+import { attributeInGroup } from '../../../../../src/features/eras/modern-on-legacy/session/group-attribution.ts';
 
 const nothing = (): void => undefined;
 const answerWith = (hasStream: boolean) => ({
