@@ -5,7 +5,6 @@ import type { CreateInterceptor } from '../../core/backend/link/link.ts';
 import type { ListSubscriber } from '../../core/backend/list-reader.ts';
 import type { KeepProbed } from '../../core/backend/starting/probed-backend.ts';
 import type { CallTelemetry } from '../../core/call/call-events.ts';
-import type { CallTasks, CallTasksOptions } from '../../core/call/call-tasks.ts';
 import type { StreamableHttpEndpointOptions } from '../../core/http/endpoints/streamable-http.ts';
 import type { CredentialMarks } from '../../core/keys/credential-marks.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
@@ -21,6 +20,7 @@ import type { CreateGroupRules } from '../../core/session/group-rules.ts';
 import type { Changes, Reservations, Values } from '../../core/store/shared/shared-data.ts';
 import type { ClusterStore, Store } from '../../core/store/store.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
+import type { CallTasks, CallTasksOptions } from './call-tasks.ts';
 
 /** Clients and servers of the revision without sessions, and the translation between the eras (docs/eras.md). */
 export interface ErasFeature {

@@ -1,5 +1,5 @@
+import type { CallSender, CallTasks, CallTasksOptions, ListedTasks, TaskAsker } from '../../app/features/call-tasks.ts';
 import { Answer } from '../../core/call/answer.ts';
-import type { CallSender, CallTasks, CallTasksOptions, ListedTasks, TaskAsker } from '../../core/call/call-tasks.ts';
 import { LiveTarget } from '../../core/call/live-target.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ByteRange } from '../../core/protocol/json.ts';

@@ -1,7 +1,7 @@
+import type { CallSender, CallTasks } from '../../../app/features/call-tasks.ts';
 import { Answer, type AnswerObserver } from '../../../core/call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../../core/call/call-events.ts';
 import { CallReport } from '../../../core/call/call-report.ts';
-import type { CallSender, CallTasks } from '../../../core/call/call-tasks.ts';
 import { LiveTarget } from '../../../core/call/live-target.ts';
 import { silenceOf } from '../../../core/call/silent-call.ts';
 import type { Refusal, RequestContext } from '../../../core/http/request-context.ts';

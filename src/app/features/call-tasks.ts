@@ -1,12 +1,12 @@
-import type { CredentialMarks } from '../keys/credential-marks.ts';
-import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { ByteRange } from '../protocol/json.ts';
-import type { Message } from '../protocol/message/message.ts';
-import type { Principal } from '../protocol/principal.ts';
-import type { Era } from '../protocol/revisions.ts';
-import type { Reply } from '../reply/reply.ts';
-import type { Answer } from './answer.ts';
-import type { RerunPolicy } from './rerun.ts';
+import type { Answer } from '../../core/call/answer.ts';
+import type { RerunPolicy } from '../../core/call/rerun.ts';
+import type { CredentialMarks } from '../../core/keys/credential-marks.ts';
+import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import type { ByteRange } from '../../core/protocol/json.ts';
+import type { Message } from '../../core/protocol/message/message.ts';
+import type { Principal } from '../../core/protocol/principal.ts';
+import type { Era } from '../../core/protocol/revisions.ts';
+import type { Reply } from '../../core/reply/reply.ts';
 
 /** What the tasks of the calls to one server need. */
 export interface CallTasksOptions {
