@@ -14,7 +14,6 @@ import type { Era } from '../../core/protocol/revisions.ts';
 import type { Sessions } from '../../core/registry/sessions.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent, TaskEvent } from '../../core/server/server-events.ts';
-import type { LegacyProcesses } from '../../core/server/share.ts';
 import type { SharedServerEvent } from '../../core/server/shared-server-events.ts';
 import type { CreateGroupRules } from '../../core/session/group-rules.ts';
 import type { Changes, Reservations, Values } from '../../core/store/shared/shared-data.ts';
@@ -75,6 +74,16 @@ export interface ServeErasOptions {
   readonly interceptors: readonly CreateInterceptor[];
   /** After this time the shared process starts without a client. */
   readonly startAheadMs: number;
+}
+
+/** What the processes of legacy sessions say of the era. */
+export interface LegacyProcesses {
+  /** A process serves sessions. */
+  readonly isServing: boolean;
+  /** After so long without an answer, a second process has probably not started because of the first, in milliseconds. */
+  readonly silenceMs: number;
+  /** A probe did not start beside the process that serves. */
+  noteOnlyProcess(): void;
 }
 
 /** The access of modern clients to a server. */

@@ -1,6 +1,7 @@
 import type { GatewayConfig, RemoteServer, ServerConfig } from '../../config/config.ts';
 import type { UpstreamIdentity } from '../../config/options/identity-options.ts';
 import type { PackageRequest } from '../../config/servers/package-request.ts';
+import type { Reuse, SharedBy } from '../../config/servers/process-sharing.ts';
 import type { SendUpstream } from '../../core/auth/upstream-request.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
@@ -10,8 +11,8 @@ import type { Message } from '../../core/protocol/message/message.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
-import type { LegacyProcesses, Reuse, SharedBy } from '../../core/server/share.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
+import type { LegacyProcesses } from './eras.ts';
 
 /** The functions that open the backends of a server. */
 export interface Openers {

@@ -1,4 +1,3 @@
-import type { Isolation, Reuse, SharedBy } from '../../core/server/share.ts';
 import type { ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 
@@ -11,6 +10,18 @@ interface Configured extends Pick<ServerOptions, 'share'> {
  * user of this machine. `unknown`: they may be anybody.
  */
 export type KnownUsers = 'users' | 'local' | 'unknown';
+
+/** Which sessions may use the same process: none, those of one user, or those of all users. */
+export type Reuse = 'none' | 'user' | 'all';
+
+/** Which of these sessions use a process of another one: all, or those whose clients open a session for each call. */
+export type SharedBy = 'all' | 'callers';
+
+/**
+ * The clients that share a process of a server, or a connection to one (docs/decisions/0164): none beyond one request,
+ * those of one user, or all.
+ */
+export type Isolation = 'request' | 'principal' | 'shared';
 
 /** The clients that share a process of a legacy server with requests that have no session. */
 export function isolationOf(share: ServerOptions['share'], known: KnownUsers): Isolation {

@@ -1,4 +1,5 @@
 // src/features/eras/modern-on-legacy: serves modern clients, and legacy clients without a session, in sessions of the gateway's own.
+import type { Isolation } from '../../../config/servers/process-sharing.ts';
 import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../../core/call/answer.ts';
 import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
@@ -13,7 +14,6 @@ import { isUnknownToLegacy, methodOf } from '../../../core/protocol/methods/meth
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../../core/protocol/modern/envelope.ts';
 import { type Retry, readRetry } from '../../../core/protocol/modern/retry.ts';
 import { anonymous, isSame, type Principal } from '../../../core/protocol/principal.ts';
-import type { Isolation } from '../../../core/server/share.ts';
 import { keyOfGroupSession } from '../../../core/session/session-key.ts';
 import type { Changes, Values } from '../../../core/store/shared/shared-data.ts';
 import { ifUnavailable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';

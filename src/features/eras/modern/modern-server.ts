@@ -1,4 +1,5 @@
 // src/features/eras/modern: serves clients of the modern era at servers of the modern era. It finds eras and shares processes and changes.
+import type { Isolation } from '../../../config/servers/process-sharing.ts';
 import type { Answer } from '../../../core/call/answer.ts';
 import type { CallAnswer } from '../../../core/call/call-answer.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
@@ -9,7 +10,6 @@ import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
 import { anonymous, isSameUser, type Principal } from '../../../core/protocol/principal.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import type { Sessions } from '../../../core/registry/sessions.ts';
-import type { Isolation } from '../../../core/server/share.ts';
 import type { Changes, Values } from '../../../core/store/shared/shared-data.ts';
 import type { ListClient } from './list-cache.ts';
 import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';

@@ -1,3 +1,4 @@
+import type { Isolation } from '../../../../src/config/servers/process-sharing.ts';
 import { onTestFinished } from 'vitest';
 import { Answer } from '../../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../../src/core/call/live-target.ts';
@@ -8,7 +9,6 @@ import { configuredKeys, type StateKeys } from '../../../../src/core/keys/state-
 import { type Envelope, readEnvelope } from '../../../../src/core/protocol/modern/envelope.ts';
 import type { Principal } from '../../../../src/core/protocol/principal.ts';
 import { Sessions } from '../../../../src/core/registry/sessions.ts';
-import type { Isolation } from '../../../../src/core/server/share.ts';
 import type { CreateGroupRules } from '../../../../src/core/session/group-rules.ts';
 import type { SessionOptions } from '../../../../src/core/session/session-options.ts';
 import { createMemoryStore } from '../../../../src/core/store/memory/memory-store.ts';

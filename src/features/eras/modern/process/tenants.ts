@@ -1,7 +1,7 @@
+import type { Isolation } from '../../../../config/servers/process-sharing.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { Principal } from '../../../../core/protocol/principal.ts';
 import type { Sessions } from '../../../../core/registry/sessions.ts';
-import type { Isolation } from '../../../../core/server/share.ts';
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import { detach } from '../../../../core/util/boundary.ts';
 import { principalKey } from './task-owners.ts';

@@ -1,9 +1,9 @@
+import type { Isolation } from '../../../../../src/config/servers/process-sharing.ts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RerunPolicy } from '../../../../../src/core/call/rerun.ts';
 import type { Principal } from '../../../../../src/core/protocol/principal.ts';
 import { SessionPermit } from '../../../../../src/core/quota/session-permit.ts';
 import type { Sessions } from '../../../../../src/core/registry/sessions.ts';
-import type { Isolation } from '../../../../../src/core/server/share.ts';
 import { ModernServer } from '../../../../../src/features/eras/modern/modern-server.ts';
 import { createFakeServer, type FakeBackend } from '../../../../support/fake-backend.ts';
 import { call, createClient, discovered, readRequest } from '../shared-fixture.ts';
