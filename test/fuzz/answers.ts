@@ -122,7 +122,7 @@ const emitShared = (event: SharedServerEvent): void => {
 const store = createMemoryStore({ maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: never });
 const sessions = new Sessions({
   ...{ ...wideLimits, store, telemetry, maxSessions: 1_000 },
-  ...{ recordTtlMs: never, sessionIdleMs: never, abandonedMs: never, sseOpenMs: never },
+  ...{ recordTtlMs: never, sessionIdleMs: never, abandonedMs: never },
   connections: { store, maxEventBytes: 10_000 },
   groupRules: (session, ways) => new SharedSession(session, ways, nothing),
 });

@@ -56,7 +56,6 @@ describe('session ids of one instance', () => {
     recordTtlMs: 2 ** 30,
     sessionIdleMs: 600_000,
     abandonedMs: 600_000,
-    sseOpenMs: 600_000,
     connections: { store, maxEventBytes: 10_000 },
     streamAfterMs: 60_000,
     commitAfterMs: 60_000,

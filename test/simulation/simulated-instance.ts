@@ -103,7 +103,6 @@ export class SimulatedInstance {
           recordTtlMs: never,
           sessionIdleMs: never,
           abandonedMs: never,
-          sseOpenMs: never,
           connections: { store, maxEventBytes: 10_000 },
           cluster: {
             leaseMs: limits.leaseMs,

@@ -48,6 +48,7 @@ export interface LegacySseRouteOptions extends AdmissionOptions {
   readonly heartbeatMs: number;
   readonly slowReaderMs: number;
   readonly reconnectDelayMs: number;
+  readonly sseOpenMs: number;
 }
 
 /** Clients and servers of WebSocket (docs/websocket.md). */

@@ -35,11 +35,11 @@ export interface SessionCluster {
   /** The instances to which clients come back. */
   readonly homes: {
     findIfKnown(home: readonly string[]): Promise<string | undefined>;
-    /**
-     * @param waits whether an unavailable store may delay this for a while
-     * @returns false if the store did not take it
-     */
-    claim(home: readonly string[], waits?: boolean): Promise<boolean>;
+    /** This instance is the home from now on. An unavailable store delays nobody. */
+    claim(home: readonly string[]): Promise<boolean>;
+    /** This instance is the home until `drop`. Resolves to false if the store does not know it after a while. */
+    keep(home: readonly string[]): Promise<boolean>;
+    drop(home: readonly string[]): void;
   };
   /** The requests of clients that other instances have to answer. */
   readonly requests: {
@@ -73,14 +73,12 @@ export interface ClusterHost {
   sessions(): Iterable<Session>;
   /** The session of this instance with this key, ready or not. */
   find(key: string): Session | undefined;
-  /** The client whose stream this instance holds, by key; undefined if there is none. */
+  /** The client whose connection this instance holds, by key; undefined if there is none. */
   findConnected(key: string): SessionHandle | undefined;
   /** A configured server by its name. */
   currentServer(name: string): Server | undefined;
   /** A server as it was configured before, by its name and digest. Its sessions go on for a while. */
   formerServer(name: string, digest: string): Server | undefined;
-  /** A term of this instance has begun. The store may have lost what was kept there. */
-  onTerm(): void;
   /** Makes a session that was taken over a session of this instance. */
   adopt(key: string, server: Server, adoption: Adoption): Session;
   /** A function that opens a session under this key; undefined if it cannot be opened here. */

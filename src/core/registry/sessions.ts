@@ -21,9 +21,9 @@ import { keyFromId } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
+import { ConnectedClients } from './connected-clients.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import type { ClusterHost, PeerStates, RemoteOpening, SessionCluster } from './session-cluster.ts';
-import { SseClients } from './sse-clients.ts';
 import { RecordRenewal, Sweep } from './upkeep.ts';
 
 /** A call without a reader need not be found sooner, in milliseconds. */
@@ -52,8 +52,6 @@ export interface SessionsOptions extends SessionOptions {
   readonly sessionIdleMs: number;
   /** How long a session keeps its process after its client closed the GET stream; see `Session.leaveIfAbandoned`. */
   readonly abandonedMs: number;
-  /** How long the stream of an HTTP+SSE client may be open without a session, beside the server's time to start. */
-  readonly sseOpenMs: number;
   /** The store of the sessions of connections, which belongs to this instance alone, and the most bytes of one event. */
   readonly connections: { readonly store: Store; readonly maxEventBytes: number };
   /** The limits of principals; absent for none. */
@@ -68,8 +66,8 @@ export interface SessionsOptions extends SessionOptions {
 
 /** The sessions of one instance, by key, and the way to sessions of other instances. */
 export class Sessions implements SessionHost {
-  /** The clients of HTTP+SSE, whose sessions live with their streams. */
-  readonly sse: SseClients;
+  /** The clients whose messages come beside the connections with which their sessions live. */
+  readonly clients: ConnectedClients;
   /** Ends the sessions of servers that were removed or reconfigured. */
   readonly retirements: Retirements;
   readonly #options: SessionsOptions;
@@ -112,8 +110,7 @@ export class Sessions implements SessionHost {
       formerServer: (name, digest) => options.formerServer?.(name, digest),
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
-      findConnected: (key) => this.sse.handleOf(key),
-      onTerm: () => this.sse.claimAll(),
+      findConnected: (key) => this.clients.handleOf(key),
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
       openerOf: (key, opening, initialize) => this.#openerOf(key, opening, initialize),
       homeTtlMs: options.recordTtlMs,
@@ -121,14 +118,7 @@ export class Sessions implements SessionHost {
       findEnding: (key) => this.#ending.get(key),
       telemetry: options.telemetry,
     });
-    this.sse = new SseClients({
-      open: (...args) => this.openConnected(...args),
-      quotas: this.#quotas,
-      maxWaiting: options.maxSessions,
-      openWithinMs: options.sseOpenMs,
-      claimEveryMs: options.recordTtlMs / 2,
-      cluster: this.#cluster,
-    });
+    this.clients = new ConnectedClients(this.#quotas, options.maxSessions, this.#cluster);
     this.#cluster?.start();
   }
 
@@ -297,7 +287,7 @@ export class Sessions implements SessionHost {
     this.isDraining = true;
     this.retirements.close();
     this.#sweep.stop();
-    this.sse.close();
+    this.clients.close();
     const reason = this.#cluster === undefined ? 'draining' : 'released';
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<void>((resolve) => {
@@ -439,7 +429,6 @@ export class Sessions implements SessionHost {
       contain('session', () => this.#endIfDue(session), endAsInternal);
     }
     this.#recordRenewal.renewDue(this.#byKey);
-    this.sse.renewClaims();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { RequestIds } from '../backend/backend.ts';
+import type { RequestIds, Sent } from '../backend/backend.ts';
 import type { SessionAnswer } from '../call/call-answer.ts';
 import type { Call, SessionCalls, StreamTarget } from '../call/session-calls.ts';
 import type { RequestId } from '../protocol/faults.ts';
@@ -25,7 +25,7 @@ export interface GroupedSession {
 /** What the rules of a group do in its session. */
 export interface GroupWays {
   /** Sends the server a message that needs no answer. */
-  send(message: Message): void;
+  send(message: Message): Sent;
   /** Sends a request of the gateway itself. */
   call(request: Message, answer: SessionAnswer): void;
   /** Asks the client of a call. */

@@ -131,6 +131,7 @@ export class Cluster implements SessionCluster {
       ttlMs: options.homeTtlMs,
       storeWaitMs,
       isAlive: (instance) => this.isAlive(instance),
+      isReady: () => this.isReady(),
     });
     this.requests = new ForwardedRequests({
       store,
@@ -152,7 +153,10 @@ export class Cluster implements SessionCluster {
       name: () => this.lease.name,
       serve: (request, body, reply) => ownerEndpoint.serve(request, body, reply),
     });
-    this.#checkTimer = setInterval(() => detach('cluster', this.#checkPeers()), checkMs).unref();
+    this.#checkTimer = setInterval(() => {
+      this.homes.renew();
+      detach('cluster', this.#checkPeers());
+    }, checkMs).unref();
     store.onRecovered(() => this.#onRecovered());
   }
 
@@ -229,7 +233,7 @@ export class Cluster implements SessionCluster {
     const { sessions, telemetry } = this.#options;
     telemetry.emit({ type: 'store-joined' });
     this.#peers.publish();
-    this.#options.onTerm();
+    this.homes.renew(0);
     detach('cluster', registerAndSettle(sessions, this.lease, this.guard, this.#reportFailure));
   }
 

@@ -8,16 +8,18 @@ import { receivePost } from '../../core/http/pipeline/receive-post.ts';
 import { expiringReply } from '../../core/http/replies/expiring-reply.ts';
 import { filteringReply } from '../../core/http/replies/filtering-reply.ts';
 import { isLegacyRevision, namesModernRevision } from '../../core/protocol/known-revisions.ts';
-import type { SseClients } from '../../core/registry/sse-clients.ts';
 import { faultAnswer, type Reply } from '../../core/reply/reply.ts';
 import type { SessionLookup } from '../../core/session/lookup.ts';
 import { keyFromToken } from '../../core/session/session-key.ts';
 import { LegacyPostReply, LegacySseReply, type LegacySseReplyOptions } from './legacy-sse-reply.ts';
+import { SseClient, type SseSessions } from './sse-client.ts';
 
 /** Options of the two endpoints of one server. */
 export interface LegacySseOptions extends AdmissionOptions, LegacySseReplyOptions {
   readonly meters?: AdmissionOptions['meters'];
-  readonly sessions: { readonly sse: Pick<SseClients, 'connect' | 'post'> };
+  readonly sessions: SseSessions;
+  /** How long the stream of a client may be open without a session, beside the server's time to start. */
+  readonly sseOpenMs: number;
   /** Ends open streams and requests whose credentials have expired. */
   readonly watch: CredentialWatch;
   readonly maxDepth: number;
@@ -35,7 +37,7 @@ export class LegacySseStream implements AdmittedEndpoint<HttpContext> {
   }
 
   serve(context: HttpContext): void {
-    const { server, sessions, authorization, watch } = this.#options;
+    const { server, sessions, sseOpenMs, authorization, watch } = this.#options;
     if (context.method !== 'GET') return context.respondWithFault('only_a_stream');
     if (!context.accepts.sse) return context.respondWithFault('not_acceptable');
     const { identity, principal } = context.sender;
@@ -44,7 +46,7 @@ export class LegacySseStream implements AdmittedEndpoint<HttpContext> {
     nameSession(context, key);
     const plain = new LegacySseReply(context, token, this.#options);
     const reply = expiringReply(filteringReply(plain, authorization.listFilter(identity)), identity, watch, null);
-    const refused = sessions.sse.connect({ key, server, principal }, reply);
+    const refused = SseClient.connect(sessions, { key, server, principal }, reply, sseOpenMs);
     if (refused !== undefined) reply.answer(faultAnswer(refused, null));
   }
 }
@@ -82,7 +84,7 @@ export class LegacyMessagesEndpoint implements AdmittedEndpoint<HttpContext>, Me
     // The client learns of the refusal on its stream.
     if (modern?.kind === 'request') context.reportRefusal('modern_not_served');
     const lookup: SessionLookup = { key, server, principal, version };
-    sessions.sse.post(lookup, { messages, isBatch }, reply);
+    sessions.clients.post(lookup, { messages, isBatch }, reply);
   }
 }
 

@@ -33,7 +33,6 @@ function createFixture(options: Partial<SessionsOptions> = {}, maxEventBytes = w
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,
-      sseOpenMs: never,
       connections: { store: own, maxEventBytes },
     },
     ...options,

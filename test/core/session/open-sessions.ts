@@ -46,7 +46,6 @@ export function openSessions(
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,
-      sseOpenMs: never,
       connections: { store, maxEventBytes: 10_000 },
     },
   });

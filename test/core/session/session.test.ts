@@ -26,7 +26,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
   const telemetry = createTelemetry();
   const all: SessionsOptions = {
     ...{ ...wideLimits, graceMs: 20, store, telemetry, maxSessions: 10, recordTtlMs: never },
-    ...{ sessionIdleMs: never, abandonedMs: never, sseOpenMs: never },
+    ...{ sessionIdleMs: never, abandonedMs: never },
     connections: { store, maxEventBytes: 10_000 },
     ...options,
   };

@@ -3,13 +3,9 @@ import { CredentialWatch } from '../../../src/core/auth/credential-watch.ts';
 import type { Reason } from '../../../src/core/protocol/faults.ts';
 import { accepted, faultAnswer } from '../../../src/core/reply/reply.ts';
 import { keyFromToken } from '../../../src/core/session/session-key.ts';
-import {
-  LegacyMessagesEndpoint,
-  type LegacySseOptions,
-  LegacySseStream,
-  newEndpointToken,
-} from '../../../src/features/legacy-sse/legacy-sse.ts';
+import { LegacyMessagesEndpoint, LegacySseStream, newEndpointToken } from '../../../src/features/legacy-sse/legacy-sse.ts';
 import { MessagesEndpoint } from '../../../src/features/legacy-sse/messages-endpoint.ts';
+import type { SseSessions } from '../../../src/features/legacy-sse/sse-client.ts';
 import { alice, createAdmissionOptions } from '../../core/http/admission-fixture.ts';
 import { createHttpContext, type FakeRequest } from '../../support/http-context.ts';
 
@@ -24,11 +20,8 @@ function send(
   refusal?: Reason,
   publicUrl?: string,
 ) {
-  const connect = vi.fn<LegacySseOptions['sessions']['sse']['connect']>((_, reply) => {
-    if (refusal === undefined) reply.stream();
-    return refusal;
-  });
-  const posted = vi.fn<LegacySseOptions['sessions']['sse']['post']>((_, __, reply) =>
+  const hold = vi.fn<SseSessions['clients']['hold']>(() => undefined);
+  const posted = vi.fn<SseSessions['clients']['post']>((_, __, reply) =>
     reply.answer(refusal === undefined ? accepted : faultAnswer(refusal, 1)),
   );
   const { context, response } = createHttpContext(request);
@@ -36,7 +29,11 @@ function send(
   context.logId = 'its id';
   const endpoint = new Endpoint({
     ...createAdmissionOptions(),
-    sessions: { sse: { connect, post: posted } },
+    sessions: {
+      openConnected: () => undefined,
+      clients: { admit: () => refusal ?? (() => undefined), hold, release: () => undefined, post: posted },
+    },
+    sseOpenMs: 60_000,
     watch: new CredentialWatch(),
     maxDepth: 10,
     heartbeatMs: 60_000,
@@ -44,7 +41,7 @@ function send(
     reconnectDelayMs: 500,
   });
   endpoint.serve(context);
-  return { context, response, connect, posted };
+  return { context, response, hold, posted };
 }
 
 describe('the stream', () => {
@@ -66,9 +63,9 @@ describe('the stream', () => {
     expect(streams[0]?.response()?.text).toContain('event: endpoint\n');
     expect(tokens).toEqual([expect.any(String), expect.any(String)]);
     expect(tokens[0]).not.toBe(tokens[1]);
-    const [lookup] = streams[0]?.connect.mock.calls[0] ?? [];
-    expect(lookup?.key).toBe(keyFromToken(tokens[0] as string, alice.principal));
-    expect(streams[0]?.context.sessionKey).toBe(lookup?.key);
+    const [key] = streams[0]?.hold.mock.calls[0] ?? [];
+    expect(key).toBe(keyFromToken(tokens[0] as string, alice.principal));
+    expect(streams[0]?.context.sessionKey).toBe(key);
   });
 
   it('is refused while too many clients wait', () => {

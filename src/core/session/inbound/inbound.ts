@@ -59,7 +59,7 @@ export class Inbound {
     const { groupRules } = session.limits;
     if (groupRules === undefined) throw new Error('This gateway has no rules for the sessions of groups.');
     session.group = groupRules(session, {
-      send: (message) => void link.send(message),
+      send: (message) => link.send(message),
       call: (request, answer) => this.call([request], answer),
       ask: (request, call) => outbound.ask(request, call),
       post: (post, reply) => this.post(post, reply),

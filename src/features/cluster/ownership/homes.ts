@@ -2,18 +2,21 @@ import { keyOfGroupSession } from '../../../core/session/session-key.ts';
 import { retryWhileUnavailable } from '../../../core/store/retry-unavailable.ts';
 import type { Values } from '../../../core/store/shared/shared-data.ts';
 import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
+import { detach } from '../../../core/util/boundary.ts';
 import type { Lease } from './lease.ts';
 
 /** Options of `Homes`. */
 export interface HomesOptions {
   readonly values: Values;
-  readonly lease: Pick<Lease, 'name'>;
+  readonly lease: Pick<Lease, 'name' | 'isHeld'>;
   /** How long a home is remembered after the last session that was opened there, in milliseconds. */
   readonly ttlMs: number;
   /** How long a claim may wait for an unavailable store, in milliseconds. */
   readonly storeWaitMs: number;
   /** False if an instance is lost, or its state cannot be known. */
   isAlive(instance: string): Promise<boolean>;
+  /** Resolves to true once the lease is held, or to false if that takes too long. */
+  isReady(): Promise<boolean>;
 }
 
 /**
@@ -23,6 +26,8 @@ export interface HomesOptions {
  */
 export class Homes {
   readonly #options: HomesOptions;
+  /** The homes of connections that are open here, and when they were claimed, on the monotonic clock. */
+  readonly #kept = new Map<string, number>();
 
   constructor(options: HomesOptions) {
     this.#options = options;
@@ -45,13 +50,52 @@ export class Homes {
 
   /**
    * This instance is the home from now on.
-   * @param waits whether an unavailable store may delay this, for `storeWaitMs`
    * @returns false if the store does not know it
    */
-  claim(home: readonly string[], waits = false): Promise<boolean> {
-    const { values, lease, ttlMs, storeWaitMs } = this.#options;
-    const set = () => values.set('owner', keyOf(home), Buffer.from(lease.name), ttlMs);
-    const stop = () => (waits ? AbortSignal.timeout(storeWaitMs) : AbortSignal.abort());
+  claim(home: readonly string[]): Promise<boolean> {
+    return this.#claim(keyOf(home), () => AbortSignal.abort());
+  }
+
+  /**
+   * This instance is the home until `drop`. An unavailable store may delay the claim for `storeWaitMs`.
+   * @returns false if the other instances cannot learn it
+   */
+  keep(home: readonly string[]): Promise<boolean> {
+    const key = keyOf(home);
+    this.#kept.set(key, performance.now());
+    return this.#claimKept(key);
+  }
+
+  drop(home: readonly string[]): void {
+    this.#kept.delete(keyOf(home));
+  }
+
+  /**
+   * Claims again what is kept: the store would forget it, or may have lost it, or this instance has another name.
+   * @param afterMs younger claims are left alone
+   */
+  renew(afterMs = this.#options.ttlMs / 2): void {
+    const now = performance.now();
+    for (const [key, claimedAt] of this.#kept) {
+      if (now - claimedAt < afterMs) continue;
+      this.#kept.set(key, now);
+      const renewed = this.#claimKept(key).then((isKnown) => {
+        if (!isKnown && this.#kept.has(key)) this.#kept.set(key, now - this.#options.ttlMs / 4); // again sooner
+      });
+      detach('cluster', renewed);
+    }
+  }
+
+  async #claimKept(key: string): Promise<boolean> {
+    const { lease, isReady, storeWaitMs } = this.#options;
+    // Without its lease, the others take this instance for lost.
+    if (!lease.isHeld && !(await isReady())) return false;
+    return this.#claim(key, () => AbortSignal.timeout(storeWaitMs));
+  }
+
+  #claim(key: string, stop: () => AbortSignal): Promise<boolean> {
+    const { values, lease, ttlMs } = this.#options;
+    const set = () => values.set('owner', key, Buffer.from(lease.name), ttlMs);
     return retryWhileUnavailable(set, stop).then(() => true, ifUnavailable(false));
   }
 }

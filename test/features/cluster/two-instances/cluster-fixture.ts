@@ -109,7 +109,6 @@ function createInstance(
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,
-      sseOpenMs: 60_000,
       connections: { store: createMemoryStore({ ...wideLimits.logLimits, maxAgeMs: never }), maxEventBytes: 10_000 },
     },
     cluster: { leaseMs: cluster.leaseMs, create: (host) => new Cluster({ ...host, store, limits: cluster, peers }) },

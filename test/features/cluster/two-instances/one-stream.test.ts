@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { SseClient } from '../../../../src/features/legacy-sse/sse-client.ts';
 import { handshake, initialize, nobody, note, request, response } from '../../../core/session/session-fixture.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../../support/fake-reply.ts';
@@ -12,13 +13,13 @@ const key = 'k';
 const at = ({ sessions, server }: Instance) => ({
   connect(): FakeReply {
     const reply = createFakeReply();
-    sessions.sse.connect({ key, server, principal: nobody }, reply);
+    SseClient.connect(sessions, { key, server, principal: nobody }, reply, 60_000);
     return reply;
   },
   post(message: unknown): FakeReply {
     const reply = createFakeReply();
     const post = { messages: [readMessage(message)], isBatch: false };
-    sessions.sse.post({ key, server, principal: nobody }, post, reply);
+    sessions.clients.post({ key, server, principal: nobody }, post, reply);
     return reply;
   },
 });

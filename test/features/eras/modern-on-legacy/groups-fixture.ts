@@ -1,5 +1,5 @@
-import type { Isolation } from '../../../../src/config/servers/process-sharing.ts';
 import { onTestFinished } from 'vitest';
+import type { Isolation } from '../../../../src/config/servers/process-sharing.ts';
 import { Answer } from '../../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../../src/core/call/live-target.ts';
 import { RerunPolicy } from '../../../../src/core/call/rerun.ts';
@@ -91,7 +91,6 @@ export function createGroups(options: GroupsFixture) {
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,
-      sseOpenMs: never,
       connections: { store, maxEventBytes: 10_000 },
     },
     groupRules: (...parts: Parameters<CreateGroupRules>) =>

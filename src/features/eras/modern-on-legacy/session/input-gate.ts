@@ -3,8 +3,8 @@ import { AskGate } from '../../../../core/multiplex/ask-gate.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../../core/protocol/methods/methods.ts';
 import { faultAnswer, type Reply } from '../../../../core/reply/reply.ts';
-import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
 import type { ClientPost } from '../../../../core/session/session-handle.ts';
+import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
 
 /** A post that waits. Each has an owner of its own, since its client is not known here. */
 interface WaitingPost {

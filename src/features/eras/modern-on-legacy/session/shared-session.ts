@@ -8,13 +8,13 @@ import { methodOf } from '../../../../core/protocol/methods/methods.ts';
 import { isChange } from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { Principal } from '../../../../core/protocol/principal.ts';
 import { accepted, faultAnswer, type Reply } from '../../../../core/reply/reply.ts';
-import { BoundedMap } from '../../../../core/util/bounded-map.ts';
 import { isLeaving } from '../../../../core/session/end-reason.ts';
 import type { GroupedSession, GroupRules, GroupWays, Unattributed } from '../../../../core/session/group-rules.ts';
 import type { ClientPost, InputRound } from '../../../../core/session/session-handle.ts';
-import { attributeInGroup } from './group-attribution.ts';
+import { BoundedMap } from '../../../../core/util/bounded-map.ts';
 import { EarlyRoots } from './early-roots.ts';
 import { discardingAnswer, GatewayAnswer, logLevelRequest, pingRequest } from './gateway-requests.ts';
+import { attributeInGroup } from './group-attribution.ts';
 import { InputGate } from './input-gate.ts';
 import { SubscriptionLeases } from './subscription-leases.ts';
 
@@ -47,11 +47,7 @@ export class SharedSession implements GroupRules {
   #hasRequestedLogs = false;
 
   /** @param announce tells the clients of a topic of a change; undefined if anything may have changed */
-  constructor(
-    session: GroupedSession,
-    ways: GroupWays,
-    announce: (topic: string, change: Buffer | undefined) => void,
-  ) {
+  constructor(session: GroupedSession, ways: GroupWays, announce: (topic: string, change: Buffer | undefined) => void) {
     const { client, calls, limits } = session;
     this.#session = session;
     this.#ways = ways;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../../../../src/core/protocol/message/message.ts';
-import { SubscriptionLeases } from '../../../../../src/features/eras/modern-on-legacy/session/subscription-leases.ts';
 import { ClientState } from '../../../../../src/core/session/record/client-state.ts';
 import type { GroupRequestOptions } from '../../../../../src/core/session/session-handle.ts';
+import { SubscriptionLeases } from '../../../../../src/features/eras/modern-on-legacy/session/subscription-leases.ts';
 import { readMessage } from '../../../../support/fake-backend.ts';
 import { createFakeReply } from '../../../../support/fake-reply.ts';
 

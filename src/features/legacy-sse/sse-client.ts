@@ -1,9 +1,11 @@
-import { maxWaitingBytes } from '../backend/waiting-budget.ts';
-import { faultMessage, type Reason } from '../protocol/faults.ts';
-import { assumedRevision, isLegacyRevision } from '../protocol/known-revisions.ts';
-import { createMessage, type Message } from '../protocol/message/message.ts';
-import { modernNotServedData } from '../protocol/modern/modern-not-served.ts';
-import { createMessageBatch } from '../reply/event-batch.ts';
+import { maxWaitingBytes } from '../../core/backend/waiting-budget.ts';
+import { faultMessage, type Reason } from '../../core/protocol/faults.ts';
+import { assumedRevision, isLegacyRevision } from '../../core/protocol/known-revisions.ts';
+import { createMessage, type Message } from '../../core/protocol/message/message.ts';
+import { modernNotServedData } from '../../core/protocol/modern/modern-not-served.ts';
+import type { ConnectedClient, ConnectedClients } from '../../core/registry/connected-clients.ts';
+import type { Sessions } from '../../core/registry/sessions.ts';
+import { createMessageBatch } from '../../core/reply/event-batch.ts';
 import {
   accepted,
   type CompleteAnswer,
@@ -11,29 +13,19 @@ import {
   faultAnswer,
   type Reply,
   type RequestFacts,
-} from '../reply/reply.ts';
-import type { Server } from '../server/server.ts';
-import { ownInitializeId } from '../session/inbound/one-stream.ts';
-import type { SessionLookup } from '../session/lookup.ts';
-import type { Session } from '../session/session.ts';
-import { type ClientPost, postId } from '../session/session-handle.ts';
-import { detach } from '../util/boundary.ts';
-import { HeldBytes } from '../util/held-bytes.ts';
-import { TimeLimit } from '../util/timing/time-limit.ts';
+} from '../../core/reply/reply.ts';
+import type { Server } from '../../core/server/server.ts';
+import { ownInitializeId } from '../../core/session/inbound/one-stream.ts';
+import type { SessionLookup } from '../../core/session/lookup.ts';
+import type { Session } from '../../core/session/session.ts';
+import { type ClientPost, postId } from '../../core/session/session-handle.ts';
+import { detach } from '../../core/util/boundary.ts';
+import { HeldBytes } from '../../core/util/held-bytes.ts';
+import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 
-/** Options of `SseClient`. */
-export interface SseClientOptions {
-  /** As `Sessions.openConnected`. */
-  open(
-    use: Pick<SessionLookup, 'server' | 'principal'>,
-    initialize: Message,
-    reply: Reply,
-    onEnding: () => void,
-  ): Session | undefined;
-  readonly openWithinMs: number;
-  /** The client has its session, or has left. */
-  onWaited(): void;
-  onLeft(): void;
+/** The sessions of this instance, as a client needs them. */
+export interface SseSessions extends Pick<Sessions, 'openConnected'> {
+  readonly clients: Pick<ConnectedClients, 'admit' | 'hold' | 'release' | 'post'>;
 }
 
 const initialized = createMessage({ method: 'notifications/initialized' });
@@ -46,11 +38,12 @@ const initialized = createMessage({ method: 'notifications/initialized' });
  * reconnect. The gateway initializes the server for them. Such a client then accepts no requests of the server, because
  * its capabilities are not known.
  */
-export class SseClient {
+export class SseClient implements ConnectedClient {
   readonly server: Server;
   readonly #lookup: SessionLookup;
   readonly #reply: Reply;
-  readonly #options: SseClientOptions;
+  readonly #sessions: SseSessions;
+  readonly #onWaited: () => void;
   readonly #limit: TimeLimit;
   #sink: EventSink | undefined;
   /** False while the client does not read its stream. */
@@ -66,18 +59,46 @@ export class SseClient {
   /** The messages that wait for the session (P8). */
   readonly #held = new HeldBytes();
 
-  /** @param reply to the GET that opens the stream */
-  constructor(lookup: SessionLookup, reply: Reply, options: SseClientOptions) {
+  private constructor(
+    sessions: SseSessions,
+    lookup: SessionLookup,
+    reply: Reply,
+    openWithinMs: number,
+    onWaited: () => void,
+  ) {
     this.server = lookup.server;
+    this.#sessions = sessions;
     this.#lookup = lookup;
     this.#reply = reply;
-    this.#options = options;
-    this.#limit = new TimeLimit(() => this.endIfWaiting(), options.openWithinMs).unref();
+    this.#onWaited = onWaited;
+    this.#limit = new TimeLimit(() => this.endIfWaiting(), openWithinMs).unref();
     reply.onGone(() => this.#leave());
   }
 
+  /**
+   * Takes a client that has asked for its stream. The stream opens as soon as every instance knows who holds it.
+   * @param reply to the GET that opens the stream
+   * @param openMs how long the client may listen without a session, beside the time that its server may take to start
+   * @returns the reason if the client is refused
+   */
+  static connect(sessions: SseSessions, lookup: SessionLookup, reply: Reply, openMs: number): Reason | undefined {
+    const { key, server, principal } = lookup;
+    const endWaiting = sessions.clients.admit(principal);
+    if (typeof endWaiting === 'string') return endWaiting;
+    const client = new SseClient(sessions, lookup, reply, openMs + server.startTimeoutMs, endWaiting);
+    const held = sessions.clients.hold(key, client);
+    if (held === undefined) client.#openStream();
+    else
+      detach(
+        'session',
+        held.then((isKnown) => (isKnown ? client.#openStream() : client.#refuse('store_unavailable'))),
+        () => client.#refuse('internal'),
+      );
+    return undefined;
+  }
+
   /** Opens the stream, whose first event names the URL for POSTs. */
-  open(): void {
+  #openStream(): void {
     if (this.#hasLeft) return;
     const sink = this.#reply.stream();
     this.#sink = sink;
@@ -87,10 +108,7 @@ export class SseClient {
     sink.onClose(() => this.#leave());
   }
 
-  /**
-   * Passes on what the client has posted. What comes while the session is opened waits for it.
-   * @param version the revision that the request names, if any
-   */
+  /** Passes on what the client has posted. What comes while the session is opened waits for it. */
   post(post: ClientPost, reply: Reply, version?: string): void {
     const modern = post.messages.find(({ isModern }) => isModern);
     if (modern !== undefined) return this.#refuseModern(modern, reply);
@@ -107,16 +125,15 @@ export class SseClient {
   }
 
   /** Refuses a client whose stream has not opened. */
-  refuse(reason: Reason): void {
+  #refuse(reason: Reason): void {
     if (this.#hasLeft) return;
     this.#reply.answer(faultAnswer(reason, null));
     this.#leave();
   }
 
-  /** Ends the stream of a client that has no session. */
   endIfWaiting(): void {
     if (this.#hasWaited || this.#session !== undefined) return;
-    if (this.#sink === undefined) return this.refuse('unknown_session');
+    if (this.#sink === undefined) return this.#refuse('unknown_session');
     this.#sink.end();
     this.#leave();
   }
@@ -164,7 +181,7 @@ export class SseClient {
   /** Opens the session, and resolves with the answer to `initialize`. */
   #open(initialize: Message, facts: RequestFacts): Promise<CompleteAnswer> {
     return new Promise((resolve) => {
-      this.#session = this.#options.open(this.#lookup, initialize, answeringTo(facts, resolve), () => {
+      this.#session = this.#sessions.openConnected(this.#lookup, initialize, answeringTo(facts, resolve), () => {
         if (!this.#isOpen) this.#session = undefined; // the client may try again
       });
       if (this.#hasLeft) this.#endSession();
@@ -213,7 +230,7 @@ export class SseClient {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
     this.#endWaiting();
-    this.#options.onLeft();
+    this.#sessions.clients.release(this.#lookup.key);
     this.#endSession();
   }
 
@@ -225,7 +242,7 @@ export class SseClient {
     if (this.#hasWaited) return;
     this.#hasWaited = true;
     this.#limit.clear();
-    this.#options.onWaited();
+    this.#onWaited();
   }
 }
 

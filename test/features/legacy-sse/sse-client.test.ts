@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sessions, type SessionsOptions } from '../../../src/core/registry/sessions.ts';
 import { faultAnswer } from '../../../src/core/reply/reply.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
+import { SseClient } from '../../../src/features/legacy-sse/sse-client.ts';
 import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { turn, waitFor } from '../../support/wait-for.ts';
@@ -17,7 +18,10 @@ import {
   request,
   response,
   wideLimits,
-} from '../session/session-fixture.ts';
+} from '../../core/session/session-fixture.ts';
+
+/** How long a client may listen without a session, beside the time that its server may take to start. */
+const openMs = 60_000;
 
 const limits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never };
 const modern = {
@@ -38,7 +42,7 @@ function createFixture(options: Partial<SessionsOptions> = {}, answersTo?: reado
   const sessions = new Sessions({
     ...wideLimits,
     ...{ store, telemetry, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, abandonedMs: never },
-    ...{ sseOpenMs: 60_000, connections: { store: own, maxEventBytes: 10_000 } },
+    connections: { store: own, maxEventBytes: 10_000 },
     ...options,
   });
   onTestFinished(async () => {
@@ -48,14 +52,14 @@ function createFixture(options: Partial<SessionsOptions> = {}, answersTo?: reado
   const lookupOf = (key = 'k') => ({ key, server, principal: nobody });
   const connect = (key?: string): FakeReply => {
     const reply = createFakeReply();
-    const refused = sessions.sse.connect(lookupOf(key), reply);
+    const refused = SseClient.connect(sessions, lookupOf(key), reply, openMs);
     if (refused !== undefined) reply.answer(faultAnswer(refused, null));
     return reply;
   };
   const post = (message: unknown, key?: string): FakeReply => {
     const reply = createFakeReply();
     const messages = [message].flat().map(readMessage);
-    sessions.sse.post(lookupOf(key), { messages, isBatch: Array.isArray(message) }, reply);
+    sessions.clients.post(lookupOf(key), { messages, isBatch: Array.isArray(message) }, reply);
     return reply;
   };
   return { server, fake, telemetry, sessions, connect, post };
@@ -186,7 +190,7 @@ describe('a client of HTTP+SSE', () => {
     expect(await post(request(1), 'other').answered()).toEqual(unknown);
     const reply = createFakeReply();
     const lookup = { key: 'k', server: { ...server, name: 'other' }, principal: nobody };
-    sessions.sse.post(lookup, { messages: [readMessage(request(1))], isBatch: false }, reply);
+    sessions.clients.post(lookup, { messages: [readMessage(request(1))], isBatch: false }, reply);
     expect(reply.given).toEqual(unknown);
     expect(sessions.anywhere({ key: 'k', server, principal: nobody })).toBe('unknown_session');
   });
@@ -250,9 +254,10 @@ describe('a client of HTTP+SSE', () => {
 
     it('loses its stream if it opens no session', async () => {
       onAClock();
-      const { sessions, server } = createFixture({ sseOpenMs: 60_000 });
+      const { sessions, server } = createFixture();
       const reply = createFakeReply();
-      sessions.sse.connect({ key: 'k', server: { ...server, startTimeoutMs: 10_000 }, principal: nobody }, reply);
+      const lookup = { key: 'k', server: { ...server, startTimeoutMs: 10_000 }, principal: nobody };
+      SseClient.connect(sessions, lookup, reply, openMs);
       await pass(69_000);
       expect(reply.sink.state).toBe('open');
       await pass(1_000);
