@@ -49,11 +49,13 @@ export class WaitingRequests<Entry extends WaitingMessage> extends BoundedMap<Re
 /** Requests that wait in order. Ask `hasRoomFor` before `push`. */
 export class WaitingList<Entry> {
   readonly #bytesOf: (entry: Entry) => number;
+  readonly #maxBytes: number;
   readonly #held = new HeldBytes();
   #entries: Entry[] = [];
 
-  constructor(bytesOf: (entry: Entry) => number) {
+  constructor(bytesOf: (entry: Entry) => number, maxBytes = maxWaitingBytes) {
     this.#bytesOf = bytesOf;
+    this.#maxBytes = maxBytes;
   }
 
   get length(): number {
@@ -71,7 +73,7 @@ export class WaitingList<Entry> {
 
   /** True if so many bytes may wait, too. */
   hasRoomFor(bytes: number): boolean {
-    return this.#held.bytes + bytes <= maxWaitingBytes;
+    return this.#held.bytes + bytes <= this.#maxBytes;
   }
 
   push(entry: Entry): void {

@@ -216,12 +216,11 @@ export class ServerLink implements BackendEvents {
 
   #createUnsent(): UnsentMessages {
     const { limits, parts } = this.#session;
-    return new UnsentMessages({
-      maxBytes: limits.maxQueuedBytes / 2,
-      // A local server is started by the gateway, within a limit of its own, and is given up if it does not start.
-      maxMs: parts.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => this.#session.guard(() => this.events.onUnsent(message, 'server_unreachable')),
-    });
+    // A local server is started by the gateway, within a limit of its own, and is given up if it does not start.
+    const usualMs = parts.server.isRemote ? maxWaitMs : undefined;
+    return new UnsentMessages(limits.maxQueuedBytes / 2, usualMs, (message) =>
+      this.#session.guard(() => this.events.onUnsent(message, 'server_unreachable')),
+    );
   }
 
   pause(): void {

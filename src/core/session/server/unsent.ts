@@ -1,36 +1,29 @@
+import type { Outgoing } from '../../backend/link/link.ts';
+import { WaitingList } from '../../backend/waiting-budget.ts';
 import type { RequestId } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { HeldBytes } from '../../util/held-bytes.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 
-/** A message and its headers; see `ServerLink.send`. */
-export interface UnsentMessage {
-  readonly message: Message;
-  readonly headers: ForwardedHeaders | undefined;
-}
-
-/** Options of `UnsentMessages`. */
-export interface UnsentMessagesOptions {
-  /** The most bytes of all messages (P8). */
-  readonly maxBytes: number;
-  /** The longest wait of a message, in milliseconds; undefined if something else ends the wait. */
-  readonly maxMs: number | undefined;
-  /** A message has waited too long and is not sent any more. */
-  onExpired(message: Message): void;
-}
+/** On the monotonic clock, in milliseconds. */
+type Unsent = Outgoing & { readonly since: number };
 
 /** The messages of a session that wait for its server, in order. */
-export class UnsentMessages {
-  readonly #options: UnsentMessagesOptions;
-  #entries: (UnsentMessage & { readonly since: number })[] = [];
-  readonly #held = new HeldBytes();
+export class UnsentMessages extends WaitingList<Unsent> {
+  readonly #usualMs: number | undefined;
+  readonly #onExpired: (message: Message) => void;
   #timer: TimeLimit | undefined;
   #maxMs: number | undefined;
 
-  constructor(options: UnsentMessagesOptions) {
-    this.#options = options;
-    this.#maxMs = options.maxMs;
+  /**
+   * @param maxBytes the most bytes of all messages (P8)
+   * @param usualMs the longest wait of a message, in milliseconds; undefined if something else ends the wait
+   * @param onExpired a message has waited too long and is not sent any more
+   */
+  constructor(maxBytes: number, usualMs: number | undefined, onExpired: (message: Message) => void) {
+    super(({ message }) => message.text.length, maxBytes);
+    this.#usualMs = usualMs;
+    this.#maxMs = usualMs;
+    this.#onExpired = onExpired;
   }
 
   /** Shortens the longest wait, until the messages are taken. */
@@ -39,44 +32,38 @@ export class UnsentMessages {
     this.#maxMs = maxMs;
     this.#timer?.clear();
     this.#timer = undefined;
-    if (this.#entries.length > 0) this.#expire();
+    if (this.length > 0) this.#expire();
   }
 
   /** False if there is no room for the message. */
-  add({ message, headers }: UnsentMessage): boolean {
-    if (this.#held.bytes + message.text.length > this.#options.maxBytes) return false;
-    this.#entries.push({ message, headers, since: performance.now() });
-    this.#held.bytes += message.text.length;
+  add(outgoing: Outgoing): boolean {
+    if (!this.hasRoomFor(outgoing.message.text.length)) return false;
+    this.push({ ...outgoing, since: performance.now() });
     if (this.#maxMs !== undefined) this.#timer ??= new TimeLimit(() => this.#expire(), this.#maxMs);
     return true;
   }
 
   /** True if the request with this id waits. */
   hasRequest(id: RequestId): boolean {
-    return this.#entries.some(({ message }) => message.kind === 'request' && message.id === id);
+    return this.find(({ message }) => message.kind === 'request' && message.id === id) !== undefined;
   }
 
-  /** Removes and returns all messages. */
-  takeAll(): readonly UnsentMessage[] {
-    const entries = this.#entries;
-    this.#entries = [];
-    this.#held.bytes = 0;
+  override takeAll(): readonly Unsent[] {
     this.#timer?.clear();
     this.#timer = undefined;
-    this.#maxMs = this.#options.maxMs;
-    return entries;
+    this.#maxMs = this.#usualMs;
+    return super.takeAll();
   }
 
   #expire(): void {
     const newest = performance.now() - (this.#maxMs ?? 0);
-    const fresh = this.#entries.findIndex(({ since }) => since > newest);
-    const expired = this.#entries.splice(0, fresh < 0 ? this.#entries.length : fresh);
-    const [next] = this.#entries;
-    // A timer can run early by a part of a millisecond.
-    this.#timer = next && new TimeLimit(() => this.#expire(), Math.ceil(next.since - newest));
-    for (const { message } of expired) {
-      this.#held.bytes -= message.text.length;
-      this.#options.onExpired(message);
+    const expired: Message[] = [];
+    for (let next = this.first; next !== undefined && next.since <= newest; next = this.first) {
+      expired.push(next.message);
+      this.shift();
     }
+    // A timer can run early by a part of a millisecond.
+    this.#timer = this.first && new TimeLimit(() => this.#expire(), Math.ceil(this.first.since - newest));
+    for (const message of expired) this.#onExpired(message);
   }
 }
