@@ -2,21 +2,34 @@ import { Answer } from '../call/answer.ts';
 import type { OpeningAnswer } from '../call/call-answer.ts';
 import { LiveTarget } from '../call/live-target.ts';
 import { type Call, failCall } from '../call/session-calls.ts';
+import type { RequestId } from '../protocol/faults.ts';
 import { isAnswerTooLarge, readHandshake, withLegacyRevision } from '../protocol/handshake.ts';
+import { nextOwnId } from '../protocol/ids/own-ids.ts';
 import { errorCodeIn } from '../protocol/json.ts';
 import { changedMessage } from '../protocol/message/changed-message.ts';
 import { type Message, readGatewayMessage, requestId } from '../protocol/message/message.ts';
-import type { Headers, Reply, RequestFacts } from '../reply/reply.ts';
+import {
+  accepted,
+  type CompleteAnswer,
+  faultAnswer,
+  type Headers,
+  type Reply,
+  type RequestFacts,
+} from '../reply/reply.ts';
+import { getStream } from '../store/event-log.ts';
 import { SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
 import { endCall } from './end-reason.ts';
 import type { Inbound } from './inbound/inbound.ts';
-import { openingOnStream } from './inbound/one-stream.ts';
+import { eventText } from './outbound/logged-target.ts';
 import type { SessionLog } from './outbound/session-log.ts';
 import type { ServerLink } from './server/server-link.ts';
 import type { SessionCore } from './session-core.ts';
+
+/** The id of an `initialize` that the gateway sends for a client that sends none. Its answer is not for the client. */
+export const ownInitializeId = nextOwnId();
 
 /**
  * Opens a session: starts its server, passes the client's `initialize` on, stores the record, and answers. It is dropped
@@ -143,4 +156,32 @@ export class SessionOpening {
     const startMs = Math.round(performance.now() - this.#startedAt);
     parts.telemetry.emit({ type: 'session-started', name, protocolVersion, startMs, pid: this.#link.pid });
   }
+}
+
+/**
+ * The answer to `initialize` for a client that gets everything on one stream, over HTTP+SSE or on a WebSocket. It goes to
+ * that stream, and the request is only told whether the session exists.
+ */
+function openingOnStream(session: SessionCore, log: SessionLog, id: RequestId, reply: Reply): OpeningAnswer {
+  let isAnswered = false;
+  const answer = (what: CompleteAnswer): void => {
+    if (isAnswered) return;
+    isAnswered = true;
+    reply.answer(what);
+  };
+  return {
+    stream: undefined,
+    hasStream: false, // earlier server messages are kept for the GET stream, within its limits
+    message: ({ text }) => {
+      log.add(getStream, text, false);
+      return true;
+    },
+    response: (response) => {
+      const text = eventText(response, session.limits.maxEventBytes);
+      if (id !== ownInitializeId) log.add(getStream, text, false);
+      answer(accepted);
+    },
+    refused: ({ text }) => answer({ kind: 'json', text }),
+    fault: (reason) => answer({ ...faultAnswer(reason, id), isReported: true }),
+  };
 }

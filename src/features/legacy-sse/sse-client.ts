@@ -15,7 +15,7 @@ import {
   type RequestFacts,
 } from '../../core/reply/reply.ts';
 import type { Server } from '../../core/server/server.ts';
-import { ownInitializeId } from '../../core/session/inbound/one-stream.ts';
+import { ownInitializeId } from '../../core/session/session-opening.ts';
 import type { SessionLookup } from '../../core/session/lookup.ts';
 import type { Session } from '../../core/session/session.ts';
 import { type ClientPost, postId } from '../../core/session/session-handle.ts';

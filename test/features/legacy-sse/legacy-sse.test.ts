@@ -3,7 +3,11 @@ import { CredentialWatch } from '../../../src/core/auth/credential-watch.ts';
 import type { Reason } from '../../../src/core/protocol/faults.ts';
 import { accepted, faultAnswer } from '../../../src/core/reply/reply.ts';
 import { keyFromToken } from '../../../src/core/session/session-key.ts';
-import { LegacyMessagesEndpoint, LegacySseStream, newEndpointToken } from '../../../src/features/legacy-sse/legacy-sse.ts';
+import {
+  LegacyMessagesEndpoint,
+  LegacySseStream,
+  newEndpointToken,
+} from '../../../src/features/legacy-sse/legacy-sse.ts';
 import { MessagesEndpoint } from '../../../src/features/legacy-sse/messages-endpoint.ts';
 import type { SseSessions } from '../../../src/features/legacy-sse/sse-client.ts';
 import { alice, createAdmissionOptions } from '../../core/http/admission-fixture.ts';

@@ -3,9 +3,6 @@ import { Sessions, type SessionsOptions } from '../../../src/core/registry/sessi
 import { faultAnswer } from '../../../src/core/reply/reply.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
 import { SseClient } from '../../../src/features/legacy-sse/sse-client.ts';
-import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
-import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
-import { turn, waitFor } from '../../support/wait-for.ts';
 import {
   createServer,
   createTelemetry,
@@ -19,6 +16,9 @@ import {
   response,
   wideLimits,
 } from '../../core/session/session-fixture.ts';
+import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
+import { turn, waitFor } from '../../support/wait-for.ts';
 
 /** How long a client may listen without a session, beside the time that its server may take to start. */
 const openMs = 60_000;

@@ -1,6 +1,7 @@
 // src/features/eras/modern-on-legacy: serves modern clients, and legacy clients without a session, in sessions of the gateway's own.
-import type { Isolation } from '../../../config/servers/process-sharing.ts';
+
 import { randomBytes } from 'node:crypto';
+import type { Isolation } from '../../../config/servers/process-sharing.ts';
 import type { Answer } from '../../../core/call/answer.ts';
 import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import type { RequestStates } from '../../../core/keys/request-state.ts';

@@ -1,5 +1,4 @@
-import type { LegacyProcesses } from '../../../app/features/eras.ts';
-import type { EraProbe, ModernAccess, ProbeOutcome } from '../../../app/features/eras.ts';
+import type { EraProbe, LegacyProcesses, ModernAccess, ProbeOutcome } from '../../../app/features/eras.ts';
 import type { BackendEnd } from '../../../core/backend/backend.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';

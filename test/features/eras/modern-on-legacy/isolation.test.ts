@@ -1,5 +1,5 @@
-import type { Isolation } from '../../../../src/config/servers/process-sharing.ts';
 import { describe, expect, it } from 'vitest';
+import type { Isolation } from '../../../../src/config/servers/process-sharing.ts';
 import type { FakeBackend } from '../../../support/fake-backend.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { createGroups, opens, responseOf, type Sent } from './groups-fixture.ts';

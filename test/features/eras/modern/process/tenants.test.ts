@@ -1,5 +1,5 @@
-import type { Isolation } from '../../../../../src/config/servers/process-sharing.ts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Isolation } from '../../../../../src/config/servers/process-sharing.ts';
 import { RerunPolicy } from '../../../../../src/core/call/rerun.ts';
 import type { Principal } from '../../../../../src/core/protocol/principal.ts';
 import { SessionPermit } from '../../../../../src/core/quota/session-permit.ts';
