@@ -50,7 +50,7 @@ export interface SessionsOptions extends SessionOptions {
   /** How long the store keeps a session that is not renewed, in milliseconds. */
   readonly recordTtlMs: number;
   readonly sessionIdleMs: number;
-  /** How long a session keeps its process after its client closed the GET stream; see `Session.leaveIfAbandoned`. */
+  /** How long a session keeps its process after its client closed the GET stream; see `Session.endOverdue`. */
   readonly abandonedMs: number;
   /** The store of the sessions of connections, which belongs to this instance alone, and the most bytes of one event. */
   readonly connections: { readonly store: Store; readonly maxEventBytes: number };
@@ -415,18 +415,11 @@ export class Sessions implements SessionHost {
     session.parts.permit.ended();
   }
 
-  #endIfDue(session: Session): void {
-    session.endOverdueCalls();
-    const { sessionIdleMs, abandonedMs } = this.#options;
-    if (session.idleness.isIdleSince(sessionIdleMs)) detach('session', session.end('idle'));
-    else session.hibernateIfUnused();
-    session.leaveIfAbandoned(abandonedMs);
-  }
-
   #endOverdue(): void {
+    const { sessionIdleMs, abandonedMs } = this.#options;
     for (const session of this.all) {
       const endAsInternal = (): void => detach('session', session.end('internal'));
-      contain('session', () => this.#endIfDue(session), endAsInternal);
+      contain('session', () => session.endOverdue(sessionIdleMs, abandonedMs), endAsInternal);
     }
     this.#recordRenewal.renewDue(this.#byKey);
   }

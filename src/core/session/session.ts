@@ -134,20 +134,19 @@ export class Session extends SessionCore implements SessionHandle {
     else detach('session', streams.resume(reply, lastEventId), () => reply.answer(faultAnswer('internal', null)));
   }
 
-  /** Ends an unused backend until the next message, if its server is configured so (docs/decisions/0189). */
-  hibernateIfUnused(): void {
-    const { hibernateAfterMs } = this.server;
-    if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;
-    this.#hibernate('idle');
-  }
-
   /**
-   * Frees the process of a session whose client has closed its GET stream and has not come back for this long. The
-   * session hibernates. It ends if its server must not be restored, because its client must then learn of the loss.
+   * Ends what has lasted too long: calls, and the session itself. Without use its backend ends until the next message, if
+   * its server is configured so (docs/decisions/0189). The process of a session whose client has closed its GET stream and
+   * has not come back is freed. Such a session ends if its server must not be restored, because its client must then
+   * learn of the loss.
    */
-  leaveIfAbandoned(ms: number): void {
-    const { isRemote, onBackendExit, processes = isRemote ? 0 : 1 } = this.server;
-    if (processes === 0 || !this.isReady || !this.idleness.isAbandonedSince(ms)) return;
+  endOverdue(idleMs: number, abandonedMs: number): void {
+    const { isRemote, onBackendExit, hibernateAfterMs, processes = isRemote ? 0 : 1 } = this.server;
+    this.#inbound.endOverdue();
+    if (this.idleness.isIdleSince(idleMs)) this.endFor('idle');
+    if (!this.isReady) return;
+    if (hibernateAfterMs !== undefined && this.idleness.isUnusedSince(hibernateAfterMs)) this.#hibernate('idle');
+    if (processes === 0 || !this.idleness.isAbandonedSince(abandonedMs)) return;
     if (onBackendExit === 'end') this.endFor('client_gone');
     else this.#hibernate('abandoned', true);
   }
@@ -155,11 +154,6 @@ export class Session extends SessionCore implements SessionHandle {
   #hibernate(reason: HibernationReason, mayKeepProcess = false): void {
     this.#link.hibernate(mayKeepProcess);
     this.parts.telemetry.emit({ type: 'session-hibernated', name: this.name, reason });
-  }
-
-  /** Ends calls that take too long. */
-  endOverdueCalls(): void {
-    this.#inbound.endOverdue();
   }
 
   /** The view of this session for operators. */

@@ -5,6 +5,7 @@ import { acceptsBoth, acceptsJson } from '../../../support/fake-reply.ts';
 import { turn, waitFor } from '../../../support/wait-for.ts';
 import { type OneSession, openSession, type SessionInit } from '../one-session.ts';
 import { adopt } from '../record/adoption-fixture.ts';
+import { never } from '../session-fixture.ts';
 
 /** A session with narrow limits, whose client takes JSON. */
 async function open(limits: Partial<SessionOptions> = {}, init: SessionInit = {}) {
@@ -174,7 +175,7 @@ describe('a call in a session', () => {
     onTestFinished(() => void vi.useRealTimers());
     return (ms: number): void => {
       vi.advanceTimersByTime(ms);
-      session.endOverdueCalls();
+      session.endOverdue(never, never);
     };
   };
 
