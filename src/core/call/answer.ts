@@ -125,6 +125,10 @@ export class Answer implements OpeningAnswer {
     if (reply?.request.accepts.sse) this.#commitTimer = setTimeout(() => this.#commitNow(), commitAfterMs);
   }
 
+  get report(): CallReport | undefined {
+    return this.#options.report;
+  }
+
   get ids(): readonly RequestId[] {
     return this.#options.ids;
   }
@@ -240,14 +244,6 @@ export class Answer implements OpeningAnswer {
   refused(response: Message): void {
     this.#headers = undefined; // the headers are only for a success
     this.response(response);
-  }
-
-  awaitsStart(): void {
-    this.#options.report?.awaitsStart();
-  }
-
-  started(): void {
-    this.#options.report?.started();
   }
 
   /** Sends the head of the HTTP response, for the target. Returns the event stream; undefined without a connection. */

@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { RenumberedIds } from '../protocol/modern/renumber.ts';
+import type { CallReport } from './call-report.ts';
 
 /** Further members of an error's `data`; see `faultMessage`. */
 export type FaultData = Readonly<Record<string, unknown>>;
@@ -19,9 +20,8 @@ export interface CallAnswer {
    * @param id the request; only needed if there are several
    */
   fault(reason: Reason, data?: FaultData, id?: RequestId): void;
-  /** The server is being started before it gets the request; see `CallReport`. */
-  awaitsStart?(): void;
-  started?(): void;
+  /** The report of the call, unless it is reported elsewhere, or nobody wants reports. */
+  readonly report?: CallReport | undefined;
 }
 
 /** The answer to requests of a session, whose streams clients can resume. */

@@ -15,10 +15,10 @@ import {
   type RequestFacts,
 } from '../../core/reply/reply.ts';
 import type { Server } from '../../core/server/server.ts';
-import { ownInitializeId } from '../../core/session/session-opening.ts';
 import type { SessionLookup } from '../../core/session/lookup.ts';
 import type { Session } from '../../core/session/session.ts';
 import { type ClientPost, postId } from '../../core/session/session-handle.ts';
+import { ownInitializeId } from '../../core/session/session-opening.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { HeldBytes } from '../../core/util/held-bytes.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';

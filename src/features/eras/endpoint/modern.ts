@@ -163,7 +163,7 @@ class ModernRequest {
     const header = disagreeingHeader(this.#message, envelope.protocolVersion, this.#headers);
     if (header !== undefined) return this.#answer.fault('header_mismatch', describeMismatch(header, this.#headers));
     if (modern.era !== undefined) return this.#serve(modern.era, envelope);
-    this.#answer.awaitsStart(); // the era becomes known by a start of the server
+    this.#report?.awaitsStart(); // the era becomes known by a start of the server
     this.#settle(modern.findEra(this.#reply.request.forwarded).then((era) => this.#serve(era, envelope)));
   }
 
@@ -174,7 +174,7 @@ class ModernRequest {
 
   #serve(era: Era | Reason, envelope: Envelope): void {
     const answer = this.#answer;
-    answer.started();
+    this.#report?.started();
     if (answer.isOver) return;
     if (era !== 'modern' && era !== 'legacy') return answer.fault(era);
     const refusal = this.#findFault(envelope);

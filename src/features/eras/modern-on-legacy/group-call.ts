@@ -165,9 +165,9 @@ export class GroupCall {
     const { answer, client } = this.#groupRequest;
     session.begin(this.#name);
     for (let reopened = 0; !this.#isOver; reopened += 1) {
-      if (!session.isOpen) answer.awaitsStart();
+      if (!session.isOpen) answer.report?.awaitsStart();
       const open = await session.open(client.forwarded);
-      answer.started();
+      answer.report?.started();
       // A session that was opened for this request alone has to be ended here.
       if (answer.isOver) return session.release(this.#name);
       this.#session = session;

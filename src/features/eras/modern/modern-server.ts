@@ -226,8 +226,7 @@ export class ModernServer {
         answer.fault(reason, data);
         end();
       },
-      awaitsStart: () => answer.awaitsStart?.(),
-      started: () => answer.started?.(),
+      report: answer.report,
     };
     const cancel = tenant.request(request, logLevel, once, origin);
     return (reason) => {

@@ -1,4 +1,5 @@
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
+import type { CallReport } from '../../../../core/call/call-report.ts';
 import { type Message, memberRange } from '../../../../core/protocol/message/message.ts';
 import { changesMatching } from '../../../../core/protocol/modern/missed-changes.ts';
 import { listenResult } from '../../../../core/protocol/modern/renumber.ts';
@@ -34,6 +35,10 @@ export class Subscription implements CallAnswer {
     this.#onOver = onOver;
     const id = memberRange(request, 'message', 'id');
     this.#idText = id === undefined ? 'null' : request.text.toString('utf8', id.start, id.end);
+  }
+
+  get report(): CallReport | undefined {
+    return this.#answer.report;
   }
 
   get isOver(): boolean {

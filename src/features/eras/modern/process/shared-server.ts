@@ -296,7 +296,7 @@ export class SharedServer {
     for (const call of this.#calls.all()) {
       if (call.isSent) continue;
       this.#sendHeld(call.id);
-      call.answer.started?.();
+      call.answer.report?.started();
       this.#send(call);
     }
     this.#sendHeld(Number.POSITIVE_INFINITY);
@@ -362,7 +362,7 @@ export class SharedServer {
 
   #startFor(calls: readonly SharedCall[]): void {
     const [first] = calls;
-    for (const { answer } of calls) answer.awaitsStart?.();
+    for (const { answer } of calls) answer.report?.awaitsStart();
     if (first !== undefined) this.#process.start(first.headers);
   }
 

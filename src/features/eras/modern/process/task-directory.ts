@@ -104,8 +104,7 @@ export class TaskDirectory {
         detach('request', this.#tryStore(storeOwner).then(respond), respond);
       },
       fault: (reason, data) => answer.fault(reason, data),
-      awaitsStart: () => answer.awaitsStart?.(),
-      started: () => answer.started?.(),
+      report: answer.report,
     };
   }
 
