@@ -1,8 +1,11 @@
 import { WaitingList } from '../../../../core/backend/waiting-budget.ts';
 import type { Call, SessionCalls } from '../../../../core/call/session-calls.ts';
 import type { RequestId } from '../../../../core/protocol/faults.ts';
-import type { Message } from '../../../../core/protocol/message/message.ts';
+import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
+import { createMessage, type Message } from '../../../../core/protocol/message/message.ts';
+import type { GroupWays } from '../../../../core/session/group-rules.ts';
 import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
+import { GatewayAnswer } from './gateway-answer.ts';
 
 /** How long a call waits at most for a server that does not answer a ping, in milliseconds. */
 const maxPingMs = 2_000;
@@ -28,8 +31,7 @@ interface HeldCall {
  */
 export class EarlyRoots {
   readonly #calls: Pick<SessionCalls, 'holds'>;
-  readonly #ping: (onOver: () => void) => void;
-  readonly #askClient: (request: Message, call: Call) => void;
+  readonly #ways: Pick<GroupWays, 'call' | 'ask'>;
   /**
    * `new`: it is not known whether the server asks. `checking`: a ping will show that. `asking`: the server waits for the
    * roots. `settled`: it has them, or has not asked.
@@ -48,18 +50,9 @@ export class EarlyRoots {
   /** The number of processes so far. Pings of an earlier one say nothing about the current one. */
   #round = 0;
 
-  /**
-   * @param ping sends a ping to the server, and calls back when it is answered, or has failed
-   * @param askClient passes the request on to a call
-   */
-  constructor(
-    calls: Pick<SessionCalls, 'holds'>,
-    ping: (onOver: () => void) => void,
-    askClient: (request: Message, call: Call) => void,
-  ) {
+  constructor(calls: Pick<SessionCalls, 'holds'>, ways: Pick<GroupWays, 'call' | 'ask'>) {
     this.#calls = calls;
-    this.#ping = ping;
-    this.#askClient = askClient;
+    this.#ways = ways;
   }
 
   /** Keeps a request for roots until a client can be asked. False if the request belongs to a call. */
@@ -143,7 +136,7 @@ export class EarlyRoots {
     this.#triedCalls.add(this.#asked);
     clearTimeout(this.#askTimer);
     this.#askTimer = setTimeout(() => this.#askNext(), askAgainMs);
-    this.#askClient(this.#request, this.#asked);
+    this.#ways.ask(this.#request, this.#asked);
   }
 
   #askNext(): void {
@@ -160,7 +153,7 @@ export class EarlyRoots {
     for (const { call, send } of this.#held.takeAll()) if (this.#calls.holds(call)) send();
   }
 
-  /** Calls back once the server has read everything that was sent to it. */
+  /** Calls back once the server has read everything that was sent to it: the answer to a ping shows that. */
   #whenRead(onRead: () => void): void {
     const round = this.#round;
     let isOver = false;
@@ -171,6 +164,6 @@ export class EarlyRoots {
       onRead();
     };
     this.#timer = new TimeLimit(finish, maxPingMs);
-    this.#ping(finish);
+    this.#ways.call(createMessage({ id: nextOwnId(), method: 'ping' }), new GatewayAnswer(finish));
   }
 }

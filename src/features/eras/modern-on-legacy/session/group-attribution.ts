@@ -6,7 +6,7 @@ import { isVendorNotification } from '../../../../core/protocol/message/vendor-n
 import { methodOf } from '../../../../core/protocol/methods/methods.ts';
 import { isWanted } from '../../../../core/protocol/modern/log-levels.ts';
 import type { Unattributed } from '../../../../core/session/group-rules.ts';
-import { GatewayAnswer } from './gateway-requests.ts';
+import { GatewayAnswer } from './gateway-answer.ts';
 
 /**
  * Decides where a server message goes in the session of a group, whose calls belong to many clients (P2, P11). A

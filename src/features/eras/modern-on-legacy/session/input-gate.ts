@@ -3,6 +3,7 @@ import { AskGate } from '../../../../core/multiplex/ask-gate.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../../core/protocol/methods/methods.ts';
 import { faultAnswer, type Reply } from '../../../../core/reply/reply.ts';
+import type { GroupWays } from '../../../../core/session/group-rules.ts';
 import type { ClientPost } from '../../../../core/session/session-handle.ts';
 import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
 
@@ -20,17 +21,14 @@ interface WaitingPost {
  * requests name a related request, all posts pass, and so do those of a group of one user.
  */
 export class InputGate {
+  readonly #ways: Pick<GroupWays, 'post'>;
   readonly #maxWaitMs: number;
-  readonly #onAdmitted: (post: ClientPost, reply: Reply) => void;
   readonly #gate: AskGate<WaitingPost>;
 
-  /**
-   * @param maxWaitMs how long a request waits before it fails with `group_busy`
-   * @param onAdmitted a waiting request may now run
-   */
-  constructor(calls: SessionCalls, maxWaitMs: number, onAdmitted: (post: ClientPost, reply: Reply) => void) {
+  /** @param maxWaitMs how long a request waits before it fails with `group_busy` */
+  constructor(calls: SessionCalls, ways: Pick<GroupWays, 'post'>, maxWaitMs: number) {
+    this.#ways = ways;
     this.#maxWaitMs = maxWaitMs;
-    this.#onAdmitted = onAdmitted;
     this.#gate = new AskGate(() => !calls.areIdentified && calls.all().some(({ method }) => methodOf(method).mayAsk));
   }
 
@@ -76,7 +74,7 @@ export class InputGate {
   #admitNext(): void {
     for (let next = this.#gate.next(); next !== undefined; next = this.#gate.next()) {
       next.timer?.clear();
-      this.#onAdmitted(next.owner, next.reply);
+      this.#ways.post(next.owner, next.reply);
     }
   }
 }

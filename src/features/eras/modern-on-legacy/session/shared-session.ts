@@ -2,8 +2,9 @@ import type { RequestIds } from '../../../../core/backend/backend.ts';
 import type { Call, StreamTarget } from '../../../../core/call/session-calls.ts';
 import { Route } from '../../../../core/multiplex/route.ts';
 import type { RequestId } from '../../../../core/protocol/faults.ts';
+import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
 import { scanObject, valueAt } from '../../../../core/protocol/json.ts';
-import type { Message } from '../../../../core/protocol/message/message.ts';
+import { createMessage, type Message } from '../../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../../core/protocol/methods/methods.ts';
 import { isChange } from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { Principal } from '../../../../core/protocol/principal.ts';
@@ -13,7 +14,7 @@ import type { GroupedSession, GroupRules, GroupWays, Unattributed } from '../../
 import type { ClientPost, InputRound } from '../../../../core/session/session-handle.ts';
 import { BoundedMap } from '../../../../core/util/bounded-map.ts';
 import { EarlyRoots } from './early-roots.ts';
-import { discardingAnswer, GatewayAnswer, logLevelRequest, pingRequest } from './gateway-requests.ts';
+import { discardingAnswer } from './gateway-answer.ts';
 import { attributeInGroup } from './group-attribution.ts';
 import { InputGate } from './input-gate.ts';
 import { SubscriptionLeases } from './subscription-leases.ts';
@@ -52,7 +53,7 @@ export class SharedSession implements GroupRules {
     this.#session = session;
     this.#ways = ways;
     this.#announce = announce;
-    this.#leases = new SubscriptionLeases(client, (request) => ways.call(request, discardingAnswer));
+    this.#leases = new SubscriptionLeases(client, ways);
     this.#route = new Route(
       calls,
       (call) => call,
@@ -62,10 +63,9 @@ export class SharedSession implements GroupRules {
     const declared = valueAt(client.initialize, ['params', 'capabilities']);
     const capabilities = declared && scanObject(declared);
     if (typeof capabilities !== 'object' || capabilities.keys.length === 0) return;
-    this.#gate = new InputGate(calls, limits.requestIdleMs, (post, reply) => ways.post(post, reply));
-    if (declared === undefined || valueAt(declared, ['roots']) === undefined) return;
-    const ping = (onOver: () => void): void => ways.call(pingRequest(), new GatewayAnswer(onOver));
-    this.#earlyRoots = new EarlyRoots(calls, ping, (request, call) => ways.ask(request, call));
+    this.#gate = new InputGate(calls, ways, limits.requestIdleMs);
+    if (valueAt(client.initialize, ['params', 'capabilities', 'roots']) !== undefined)
+      this.#earlyRoots = new EarlyRoots(calls, ways);
   }
 
   admits(post: ClientPost, reply: Reply): boolean {
@@ -191,14 +191,15 @@ export class SharedSession implements GroupRules {
   }
 
   /**
-   * A server sends only the log messages that a client has asked for. They are then filtered by request. A server that
-   * does not declare `logging` may send some all the same, and knows no level.
+   * A server sends only the log messages that a client has asked for. The gateway asks for all of them, and filters them
+   * by request. A server that does not declare `logging` may send some all the same, and knows no level.
    */
   #requestLogs(): void {
     const { client, handshake } = this.#session;
     if (this.#hasRequestedLogs || client.hasLogLevel) return;
     this.#hasRequestedLogs = true;
     if (!Object.hasOwn(Object(handshake?.capabilities), 'logging')) return;
-    this.#ways.call(logLevelRequest(), discardingAnswer);
+    const request = createMessage({ id: nextOwnId(), method: 'logging/setLevel', params: { level: 'debug' } });
+    this.#ways.call(request, discardingAnswer);
   }
 }

@@ -1,10 +1,12 @@
 import { Subscribers } from '../../../../core/multiplex/subscribers.ts';
+import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
 import { maxSubscriptions } from '../../../../core/protocol/kept-uris.ts';
-import { type Message, memberValue } from '../../../../core/protocol/message/message.ts';
+import { createMessage, type Message, memberValue } from '../../../../core/protocol/message/message.ts';
 import { faultAnswer, type Reply } from '../../../../core/reply/reply.ts';
+import type { GroupWays } from '../../../../core/session/group-rules.ts';
 import type { ClientState } from '../../../../core/session/record/client-state.ts';
 import type { GroupRequestOptions } from '../../../../core/session/session-handle.ts';
-import { unsubscribeRequest } from './gateway-requests.ts';
+import { discardingAnswer } from './gateway-answer.ts';
 
 /** How long the leases of a listener last without renewal. After that its instance counts as lost. */
 const leaseMs = 90_000;
@@ -22,7 +24,7 @@ const formerListeners = '';
  */
 export class SubscriptionLeases {
   readonly #client: ClientState;
-  readonly #tellServer: (request: Message) => void;
+  readonly #ways: Pick<GroupWays, 'call'>;
   readonly #now: () => number;
   readonly #subscribers = new Subscribers<string>();
   /** When the leases of each listener expire. One without resources learns in this way that its session is lost. */
@@ -30,12 +32,11 @@ export class SubscriptionLeases {
 
   /**
    * @param client subscriptions of an earlier owner's server last until their listeners can have subscribed here
-   * @param tellServer sends the server a request whose answer does not matter
    * @param now milliseconds of the monotonic clock
    */
-  constructor(client: ClientState, tellServer: (request: Message) => void, now = () => performance.now()) {
+  constructor(client: ClientState, ways: Pick<GroupWays, 'call'>, now = () => performance.now()) {
     this.#client = client;
-    this.#tellServer = tellServer;
+    this.#ways = ways;
     this.#now = now;
     for (const uri of client.subscribed.keys()) this.#begin(uri, formerListeners);
   }
@@ -83,7 +84,9 @@ export class SubscriptionLeases {
       const isSubscribed = this.#client.subscribed.has(uri);
       // Cleared before the server answers: a new subscriber meanwhile has to ask the server again.
       this.#client.noteUnsubscribing(uri);
-      if (isSubscribed) this.#tellServer(unsubscribeRequest(uri));
+      if (!isSubscribed) continue;
+      const request = createMessage({ id: nextOwnId(), method: 'resources/unsubscribe', params: { uri } });
+      this.#ways.call(request, discardingAnswer);
     }
   }
 }

@@ -12,8 +12,10 @@ function create() {
   const asked: unknown[] = [];
   const early = new EarlyRoots(
     { holds: ({ id }) => !gone.has(id) },
-    (onOver) => pings.push(onOver),
-    (_, { id }) => asked.push(id),
+    {
+      call: (ping, answer) => pings.push(() => answer.response(ping)),
+      ask: (_, { id }) => asked.push(id),
+    },
   );
   const call = (id: string, bytes = 1) => early.holds({ id } as Call, bytes, () => sent.push(id));
   const pong = () => pings.shift()?.();

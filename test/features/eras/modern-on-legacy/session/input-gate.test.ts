@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { SessionCalls } from '../../../../../src/core/call/session-calls.ts';
 import { readGatewayMessage } from '../../../../../src/core/protocol/message/message.ts';
-import { discardingAnswer } from '../../../../../src/features/eras/modern-on-legacy/session/gateway-requests.ts';
+import type { ClientPost } from '../../../../../src/core/session/session-handle.ts';
+import { discardingAnswer } from '../../../../../src/features/eras/modern-on-legacy/session/gateway-answer.ts';
 import { InputGate } from '../../../../../src/features/eras/modern-on-legacy/session/input-gate.ts';
 import { createFakeReply } from '../../../../support/fake-reply.ts';
 import { turn } from '../../../../support/wait-for.ts';
@@ -12,10 +13,11 @@ function setUp({ maxWaitMs = 60_000, tellsRequests = false } = {}) {
   const calls = new SessionCalls();
   calls.areIdentified = tellsRequests;
   const ran: unknown[] = [];
-  const turns = new InputGate(calls, maxWaitMs, (post) => {
-    ran.push(post.messages[0]?.id);
-    begin(Number(post.messages[0]?.id));
-  });
+  const post = ({ messages: [message] }: ClientPost): void => {
+    ran.push(message?.id);
+    begin(Number(message?.id));
+  };
+  const turns = new InputGate(calls, { post }, maxWaitMs);
   calls.onTaken = (call) => turns.noteTaken(call);
   const begin = (id: number): void =>
     calls.add({

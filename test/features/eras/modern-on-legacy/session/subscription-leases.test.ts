@@ -12,8 +12,8 @@ const ok = { isError: false };
 function create(client = new ClientState(initialize, undefined, { isGroup: true })) {
   let nowMs = 0;
   const told: string[] = [];
-  const tell = ({ method, text }: Message) => void told.push(`${method} ${JSON.parse(text.toString()).params.uri}`);
-  const holds = new SubscriptionLeases(client, tell, () => nowMs);
+  const call = ({ method, text }: Message) => void told.push(`${method} ${JSON.parse(text.toString()).params.uri}`);
+  const holds = new SubscriptionLeases(client, { call }, () => nowMs);
   const settle = (request: Message, group: GroupRequestOptions): boolean | string => {
     const reply = createFakeReply();
     const isSettled = holds.settles(request, group, reply);
