@@ -22,7 +22,7 @@ const sources: readonly Source[] = folders
 /** Names that several files have on purpose, with the reason. */
 const sharedFileNames = new Map([
   ['feature.ts', 'how each feature takes part in the assembly'],
-  ['attribution.ts', 'the same question for three kinds of client; the folder says which'],
+  ['attribution.ts', 'the same question for two kinds of server; the folder says which'],
 ]);
 
 /** Exported names that several files declare on purpose, with the reason. */

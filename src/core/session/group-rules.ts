@@ -6,6 +6,7 @@ import type { Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Reply } from '../reply/reply.ts';
+import type { LogState } from '../store/session-records.ts';
 import type { SessionEndReason } from './end-reason.ts';
 import type { ServerRequests } from './outbound/server-requests.ts';
 import type { ClientState } from './record/client-state.ts';
@@ -16,6 +17,8 @@ export interface GroupedSession {
   readonly client: ClientState;
   readonly calls: SessionCalls;
   readonly serverRequests: ServerRequests;
+  /** Undefined for a new session. */
+  readonly earlier: LogState | undefined;
   readonly handshake: Handshake | undefined;
   readonly limits: { readonly requestIdleMs: number; readonly unreadMs?: number | undefined };
   readonly endReason: SessionEndReason | undefined;
@@ -40,42 +43,46 @@ export interface GroupWays {
  */
 export type Unattributed = 'unwanted' | 'nobodys' | 'kept';
 
-/**
- * What is different in the session of a group, whose calls belong to many clients (P2, P11; docs/decisions/0027). The
- * feature that serves these clients makes the rules of each session; see `SessionOptions.groupRules`.
- */
-export interface GroupRules {
+/** What is different on the way from the clients of a group to their server. */
+export interface GroupInboundRules {
   /** True if a post goes on to the server now. Otherwise it waits, or is answered by the rules. */
   admits(post: ClientPost, reply: Reply): boolean;
-  /** The call with this id. Nobody's call is taken for another one. */
-  callOf(id: RequestId): Call | undefined;
-  /** Notes the user of a call; none for calls that an earlier owner has accepted. */
-  noteUser(user?: Principal): void;
   /**
    * Whether a call has to wait before it is sent. One that waits is sent with `send`.
+   * @param user undefined for a call of the gateway itself, or if all calls are of one user
    * @returns `full` if the call can neither be sent nor wait
    */
-  holds(call: Call, request: Message, send: () => void): boolean | 'full';
+  holds(call: Call, request: Message, user: Principal | undefined, send: () => void): boolean | 'full';
+  /** The call with this id. Nobody's call is taken for another one. */
+  callOf(id: RequestId): Call | undefined;
+  /**
+   * Ends what clients have not renewed. Returns the calls with a question that nobody will answer.
+   * @param isRead true if a connection follows the stream
+   */
+  endExpired(isRead: (stream: number) => boolean): readonly Call[];
+  /** The session ends. Requests that wait here have not reached its server. */
+  close(): void;
+}
+
+/** What is different on the way from the server of a group to its clients. */
+export interface GroupOutboundRules {
   /** Decides where a message of the server goes; `relatedRequests` as in `BackendEvents.onMessages`. */
   attribute(message: Message, relatedRequests: RequestIds | undefined): StreamTarget | Unattributed;
-  /** The server gets an answer of a client. */
-  noteAnswered(response: Message): void;
   /** Tells the clients of a change at the server. Returns false for a message that tells of none. */
   announce(message: Message): boolean;
+  /** The server gets an answer of a client. */
+  noteAnswered(response: Message): void;
   /** The process is lost. What happens to its calls is decided elsewhere. */
   noteLost(): void;
   /** Another process serves the group. */
   noteRestored(): void;
-  /** Ends what clients have not renewed. */
-  endExpired(): void;
-  /**
-   * The calls with a question that nobody will answer.
-   * @param isRead true if a connection follows the stream
-   */
-  abandoned(isRead: (stream: number) => boolean): readonly Call[];
-  /** The session ends. Requests that wait here have not reached its server. */
-  close(): void;
 }
+
+/**
+ * What is different in the session of a group, whose calls belong to many clients (P2, P11; docs/decisions/0027). The
+ * feature that serves these clients makes the rules of each session; see `SessionOptions.groupRules`.
+ */
+export type GroupRules = GroupInboundRules & GroupOutboundRules;
 
 /** Makes the rules of one session of a group. */
 export type CreateGroupRules = (session: GroupedSession, ways: GroupWays) => GroupRules;

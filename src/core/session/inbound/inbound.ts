@@ -14,6 +14,7 @@ import { spliceCancelledId } from '../../protocol/json.ts';
 import { changedMessage } from '../../protocol/message/changed-message.ts';
 import { cancelled, type Message, requestId } from '../../protocol/message/message.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
+import type { Principal } from '../../protocol/principal.ts';
 import { accepted, faultAnswer, type Reply, type RequestFacts } from '../../reply/reply.ts';
 import { getStream } from '../../store/event-log.ts';
 import { answerOnStream, LoggedTarget } from '../outbound/logged-target.ts';
@@ -157,19 +158,18 @@ export class Inbound {
   ): void {
     const { calls } = this.#session;
     const { forwarded = noHeaders } = facts;
-    if (group?.user !== undefined) this.#session.group?.noteUser(group.user);
     const added = requests.map((request) => this.#createCall(request, answer, facts, group));
     for (const call of added) calls.add(call);
     for (let at = 0; at < added.length; at += 1)
-      this.#sendOrHold(added[at] as Call, requests[at] as Message, forwarded);
+      this.#sendOrHold(added[at] as Call, requests[at] as Message, forwarded, group?.user);
   }
 
   /** Sends a request, unless the rules of a group let it wait. */
-  #sendOrHold(call: Call, request: Message, forwarded: ForwardedHeaders): void {
+  #sendOrHold(call: Call, request: Message, forwarded: ForwardedHeaders, user: Principal | undefined): void {
     const { group } = this.#session;
     if (group === undefined) return this.#send(call, request, forwarded);
     const send = (): void => this.#send(call, request, forwarded);
-    const isHeld = group.holds(call, request, send);
+    const isHeld = group.holds(call, request, user, send);
     if (isHeld === 'full') this.#outbound.fail(call, 'server_busy');
     else if (!isHeld) send();
   }
@@ -183,7 +183,6 @@ export class Inbound {
 
   /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
   adopt(pending: readonly PendingCallState[]): readonly Call[] {
-    if (pending.length > 0) this.#session.group?.noteUser();
     const answers = new Map<number, Answer>();
     const isRenumbered = ({ renumbered }: PendingCallState): boolean => renumbered !== undefined;
     const answerOn = (number: number): Answer => {
@@ -229,7 +228,6 @@ export class Inbound {
    */
   endOverdue(): void {
     const { calls, limits, group } = this.#session;
-    group?.endExpired();
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
       if (group !== undefined && call.cancelTimer !== undefined) continue;
@@ -241,7 +239,7 @@ export class Inbound {
         call.cancelTimer = setTimeout(fail, limits.graceMs);
       }
     }
-    for (const call of group?.abandoned((stream) => this.#log.streams.isRead(stream)) ?? []) {
+    for (const call of group?.endExpired((stream) => this.#log.streams.isRead(stream)) ?? []) {
       if (call.cancelTimer !== undefined) continue;
       this.#link.send(cancelled(call.id, abandonedReason));
       call.cancelTimer = setTimeout(() => this.#outbound.fail(call, 'cancelled'), limits.graceMs);

@@ -13,9 +13,9 @@ import { isLeaving } from '../../../../core/session/end-reason.ts';
 import type { GroupedSession, GroupRules, GroupWays, Unattributed } from '../../../../core/session/group-rules.ts';
 import type { ClientPost, InputRound } from '../../../../core/session/session-handle.ts';
 import { BoundedMap } from '../../../../core/util/bounded-map.ts';
+import { attributeInGroup } from './attribution.ts';
 import { EarlyRoots } from './early-roots.ts';
 import { discardingAnswer } from './gateway-answer.ts';
-import { attributeInGroup } from './group-attribution.ts';
 import { InputGate } from './input-gate.ts';
 import { SubscriptionLeases } from './subscription-leases.ts';
 
@@ -59,6 +59,7 @@ export class SharedSession implements GroupRules {
       (call) => call,
       () => !this.#hasUsers,
     );
+    if (session.earlier !== undefined && session.earlier.pending.length > 0) this.#noteUser(formerUser);
     calls.onTaken = (call) => this.#handleTaken(call);
     const declared = valueAt(client.initialize, ['params', 'capabilities']);
     const capabilities = declared && scanObject(declared);
@@ -99,12 +100,8 @@ export class SharedSession implements GroupRules {
     return found.length === 1 ? found[0] : undefined;
   }
 
-  noteUser(user: Principal = formerUser): void {
-    this.#hasUsers = true;
-    this.#route.users.note(user);
-  }
-
-  holds(call: Call, request: Message, send: () => void): boolean | 'full' {
+  holds(call: Call, request: Message, user: Principal | undefined, send: () => void): boolean | 'full' {
+    if (user !== undefined) this.#noteUser(user);
     if (this.#earlyRoots === undefined || !methodOf(call.method).mayAsk) return false;
     return this.#earlyRoots.holds(call, request.text.length, send);
   }
@@ -134,16 +131,13 @@ export class SharedSession implements GroupRules {
     this.#tell(undefined);
   }
 
-  endExpired(): void {
-    this.#leases.endExpired();
-  }
-
   /**
    * The instance that read such a call was lost before it could give its client a request state. With `share: all`, other
    * clients wait for the end of the call.
    */
-  abandoned(isRead: (stream: number) => boolean): readonly Call[] {
+  endExpired(isRead: (stream: number) => boolean): readonly Call[] {
     const { calls, limits } = this.#session;
+    this.#leases.endExpired();
     const { unreadMs = Number.POSITIVE_INFINITY } = limits;
     if (unreadMs === Number.POSITIVE_INFINITY || calls.size === 0) return [];
     const now = performance.now();
@@ -162,6 +156,11 @@ export class SharedSession implements GroupRules {
     // This instance has no time left to open the next session, or to wait for another instance.
     this.#gate?.close(isLeft ? 'draining' : 'unknown_session');
     this.#earlyRoots?.close();
+  }
+
+  #noteUser(user: Principal): void {
+    this.#hasUsers = true;
+    this.#route.users.note(user);
   }
 
   #tell(change: Buffer | undefined): void {

@@ -3,7 +3,7 @@ import { SessionCalls } from '../../../../../src/core/call/session-calls.ts';
 import { Route } from '../../../../../src/core/multiplex/route.ts';
 import { readGatewayMessage } from '../../../../../src/core/protocol/message/message.ts';
 import type { LogLevel } from '../../../../../src/core/protocol/modern/log-levels.ts';
-import { attributeInGroup } from '../../../../../src/features/eras/modern-on-legacy/session/group-attribution.ts';
+import { attributeInGroup } from '../../../../../src/features/eras/modern-on-legacy/session/attribution.ts';
 
 const nothing = (): void => undefined;
 const answerWith = (hasStream: boolean) => ({
