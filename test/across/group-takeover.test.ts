@@ -5,8 +5,10 @@ import { CredentialMarks } from '../../src/core/keys/credential-marks.ts';
 import { RequestStates } from '../../src/core/keys/request-state.ts';
 import { configuredKeys } from '../../src/core/keys/state-keys.ts';
 import { type Envelope, readEnvelope } from '../../src/core/protocol/modern/envelope.ts';
+import type { CreateGroupRules } from '../../src/core/session/group-rules.ts';
 import { anyChange, ChangeThrottle } from '../../src/features/eras/modern/changes/change-throttle.ts';
 import { Groups } from '../../src/features/eras/modern-on-legacy/groups.ts';
+import { SharedSession } from '../../src/features/eras/modern-on-legacy/session/shared-session.ts';
 import { never, nobody } from '../core/session/session-fixture.ts';
 import { createCluster, type Instance, takeoverMs } from '../features/cluster/two-instances/cluster-fixture.ts';
 import { createFakeServer, readMessage } from '../support/fake-backend.ts';
@@ -46,9 +48,10 @@ function createServer() {
 /** Two instances that serve modern clients of one legacy server. */
 async function createFixture() {
   const teller: { current?: ChangeThrottle } = {};
-  const onGroupChange = (topic: string, text = anyChange) => teller.current?.notify(topic, text);
+  const groupRules: CreateGroupRules = (...parts) =>
+    new SharedSession(...parts, (topic, text = anyChange) => teller.current?.notify(topic, text));
   const fake = createServer();
-  const cluster = await createCluster({ onGroupChange, requestIdleMs: never }, { open: fake.open });
+  const cluster = await createCluster({ groupRules, requestIdleMs: never }, { open: fake.open });
   const { store } = cluster;
   teller.current = new ChangeThrottle(store.changes, () => undefined);
   const keys = configuredKeys(['k'.repeat(32)]);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { renewLeasesMs } from '../../src/core/session/group/subscription-leases.ts';
+import { renewLeasesMs } from '../../src/features/eras/modern-on-legacy/session/subscription-leases.ts';
 import { callModern, openModern } from '../support/modern-client.ts';
 import { loadMs, noticedMs } from './stage.ts';
 import { outcomeOf, type Talker } from './talker.ts';
