@@ -313,8 +313,10 @@ export class HttpPeers implements PeerTransport {
         const nonce: Buffer | null = socket.read(nonceBytes);
         if (nonce === null) return;
         socket.removeListener('readable', prove);
-        socket.write(answerNonce(credential, nonce));
-        succeed();
+        // An instance that has ended meanwhile makes the write fail before undici could hear of that: then `fail` does.
+        socket.write(answerNonce(credential, nonce), (error) => {
+          if (!error) succeed();
+        });
       };
       socket.once('error', fail);
       socket.once('end', failAtEnd);

@@ -4,7 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createMessageBatch } from '../../../../src/core/reply/event-batch.ts';
 import { accepted, faultAnswer } from '../../../../src/core/reply/reply.ts';
 import { EventCutter } from '../../../../src/features/cluster/forward/received-events.ts';
-import { answerNonce, peerCredential } from '../../../../src/features/cluster/peers/peer-proof.ts';
+import {
+  answerNonce,
+  nonceBytes,
+  ownVersions,
+  peerCredential,
+} from '../../../../src/features/cluster/peers/peer-proof.ts';
 import { beat } from '../../../../src/features/cluster/peers/peer-request.ts';
 import { requestHeader } from '../../../../src/features/cluster/peers/peer-server.ts';
 import { loadMs, waitFor } from '../../../support/wait-for.ts';
@@ -226,6 +231,20 @@ describe('[P11] who is no instance of the cluster', () => {
     }
     await waitFor(() => closed >= 60, { what: 'the end of most connections' });
     expect(a.served).toEqual([]);
+  });
+
+  it('[P3] that ends while a connection to it is proven ends that connection alone', async () => {
+    const { instances, directory, join: join_ } = await createPeers('unix');
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.write(Buffer.alloc(nonceBytes), () => socket.destroy());
+    });
+    await new Promise<void>((resolve) => server.listen(join(directory, '0123456789abcdef.sock'), resolve));
+    onTestFinished(() => void server.close());
+    await instances.join('gone');
+    await instances.publishAddress('gone', `${ownVersions} unix:0123456789abcdef.sock`);
+    const a = await join_('a');
+    for (let count = 0; count < 20; count += 1) expect(await a.ask('gone').over).toMatch(/^failed /);
   });
 
   it('that runs another version is named, and gets nothing', async () => {
