@@ -8,38 +8,31 @@ export interface RedisAccess {
   readonly run: Commands['run'];
   readonly runScript: RunScript;
   readonly keys: Keys;
-  readonly lifetimes: Lifetimes;
-}
-
-/** The milliseconds after which Redis drops an unused key. Every key has one of these lifetimes. */
-export interface Lifetimes {
-  /** The lifetime of a log after its newest event. By then that event is too old. */
-  readonly logMs: number;
-  /** The lifetime of a session's other keys, including tombstones. It is never shorter than the log's. */
-  readonly recordMs: number;
-  /** The lifetime of the addresses of all instances after one was published. */
-  readonly addressesMs: number;
-  /**
-   * The lifetime of the mark of a dead name. It may expire: names are used once, and a dead name has no lease either.
-   */
-  readonly deadMs: number;
-  /** The lifetime of the store generation's name, which each lease renewal renews. */
-  readonly storeGenerationMs: number;
-  /** The lifetime of announced changes after the newest one. Subscribers read them at once. */
-  readonly changesMs: number;
+  readonly lifetimes: ReturnType<typeof createLifetimes>;
 }
 
 const dayMs = 86_400_000;
 
-/** Derives the lifetimes from the configuration. */
-export function createLifetimes({ maxAgeMs }: LogLimits, recordTtlMs: number, leaseMs: number): Lifetimes {
+/**
+ * Derives from the configuration the milliseconds after which Redis drops an unused key. Every key has one of these
+ * lifetimes.
+ */
+export function createLifetimes({ maxAgeMs }: LogLimits, recordTtlMs: number, leaseMs: number) {
   const logMs = Math.ceil(maxAgeMs) + 1_000; // longer than the age, which the scripts check to the millisecond
   return {
+    /** The lifetime of a log after its newest event. By then that event is too old. */
     logMs,
+    /** The lifetime of a session's other keys, including tombstones. It is never shorter than the log's. */
     recordMs: Math.max(Math.ceil(recordTtlMs), logMs),
+    /** The lifetime of the addresses of all instances after one was published. */
     addressesMs: Math.max(leaseMs * 20, 120_000),
+    /**
+     * The lifetime of the mark of a dead name. It may expire: names are used once, and a dead name has no lease either.
+     */
     deadMs: dayMs,
+    /** The lifetime of the store generation's name, which each lease renewal renews. */
     storeGenerationMs: 30 * dayMs,
+    /** The lifetime of announced changes after the newest one. Subscribers read them at once. */
     changesMs: dayMs / 24,
   };
 }

@@ -1,10 +1,9 @@
 // src/features/redis: the store of any number of instances, in Redis, with one Lua script for each atomic change.
-import type { LogLimits } from '../../core/store/event-log.ts';
+import type { RedisStoreSettings } from '../../app/features/stores.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
-import type { StoreTelemetry } from '../../core/store/store-events.ts';
 import { type RecordVersions, recordVersions } from './codec.ts';
-import { createCommands } from './connection/commands.ts';
-import { type ConnectOptions, createConnector } from './connection/connect.ts';
+import { Commands } from './connection/commands.ts';
+import { createConnector } from './connection/connect.ts';
 import { withoutArguments } from './connection/reply-error.ts';
 import { createRedisInstances } from './instances/redis-instances.ts';
 import { createKeys } from './keys.ts';
@@ -23,23 +22,11 @@ const maxReconnectMs = 2_000;
 const reconnectsPerLease = 3;
 
 /** The address of the store, and its limits and times. */
-export interface RedisStoreOptions extends ConnectOptions {
-  /** The beginning of all keys. Gateways with the same prefix share sessions. */
-  readonly prefix?: string;
-  readonly limits: LogLimits;
-  /** The duration of a lease after a renewal. */
-  readonly leaseMs?: number;
-  /** For how long an unused session is kept. */
-  readonly recordTtlMs?: number;
-  /** The time after which a command without an answer has an unknown outcome. */
-  readonly commandTimeoutMs?: number;
-  /** The versions of session records; those of this build if absent. Tests simulate other builds. */
-  readonly versions?: RecordVersions;
-  /** Receives each fault of a connection, for logs, without the contents of messages. */
-  readonly onError?: (cause: unknown) => void;
-  /** Receives the outcome of each command that does not block, for metrics. */
-  readonly telemetry?: StoreTelemetry | undefined;
-}
+export type RedisStoreOptions = Pick<RedisStoreSettings, 'url' | 'limits'> &
+  Partial<RedisStoreSettings> & {
+    /** The versions of session records; those of this build if absent. Tests simulate other builds. */
+    readonly versions?: RecordVersions;
+  };
 
 /**
  * Makes a store in Redis 6.2 or newer for any number of instances. Redis may be one server, a server found by
@@ -62,7 +49,7 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
 
   const client = connect(commandTimeoutMs);
   const unfollow = follow(client);
-  const commands = createCommands({
+  const commands = new Commands({
     client,
     commandTimeoutMs,
     // A write, since a replica refuses it but would answer a PING.
@@ -70,13 +57,12 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     onError,
     telemetry: options.telemetry,
   });
-  const { run, health } = commands;
-  const access = { run, runScript: createRunScript(commands), keys, lifetimes };
+  const access = { run: commands.run, runScript: createRunScript(commands), keys, lifetimes };
   const changes = createRedisChanges(access, () => {
     const reader = connect(undefined);
     return reader.on('error', (cause: Error) => onError(withoutArguments(cause)));
   });
-  health.onRecovered(changes.reset);
+  commands.onRecovered(changes.reset);
 
   return {
     log: createRedisLog(access, limits),
@@ -86,8 +72,8 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     changes,
     rates: createRedisRates(access),
     reservations: createRedisReservations(access),
-    healthyForMs: health.healthyForMs,
-    onRecovered: health.onRecovered,
+    healthyForMs: () => commands.healthyForMs,
+    onRecovered: (listener) => commands.onRecovered(listener),
     async close() {
       changes.close();
       unfollow();

@@ -18,7 +18,7 @@ export type RunScript = (
 const scriptNames = [
   ...(['append', 'read'] as const),
   ...(['create', 'change', 'register', 'take-over', 'end'] as const),
-  ...(['join', 'store-generation', 'declare-dead'] as const),
+  ...(['join', 'store-generation'] as const),
   ...(['announce', 'use-rate', 'reserve'] as const),
 ];
 export type ScriptName = (typeof scriptNames)[number];

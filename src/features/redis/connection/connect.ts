@@ -1,39 +1,21 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { parseRedisUrl, type RedisTarget } from '../../../config/redis-url.ts';
+import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { backoff } from '../../../core/util/timing/backoff.ts';
 import { watchSwitches } from './switch-watch.ts';
 
 /** A client of one server, given by its address or found by sentinels, or of a cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** Certificates for `rediss` URLs, as PEM text. Without `ca`, Node.js' own certificate authorities apply. */
-export interface RedisTls {
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-  /** The name in the server's certificate if it differs from the host name. */
-  readonly servername?: string;
-}
-
-/** The address and the credentials of Redis. */
+/** The address of Redis, and the certificates for it. */
 export interface ConnectOptions {
   readonly url: string;
-  readonly tls?: RedisTls;
-  /** The user of the sentinels themselves, if they require one. */
-  readonly sentinelUsername?: string;
-  readonly sentinelPassword?: string;
+  readonly tls?: UpstreamTls;
 }
 
 const connectTimeoutMs = 5_000;
 /** How often a cluster's slots are read again. They are also read after each command that could not be delivered. */
 const slotsRefreshMs = 5_000;
-
-/** Makes connections. */
-export interface Connector {
-  connect(commandTimeoutMs: number | undefined): RedisClient;
-  /** Makes a connection follow the sentinels, if there are any, also while its master lives. Returns the end of that. */
-  follow(client: RedisClient): () => void;
-}
 
 /**
  * Returns a maker of connections. The URL is parsed here, so a wrong one throws at the start.
@@ -44,19 +26,21 @@ export interface Connector {
  *
  * @param maxReconnectMs the longest wait before the next attempt to connect
  */
-export function createConnector(options: ConnectOptions, maxReconnectMs: number): Connector {
+export function createConnector(options: ConnectOptions, maxReconnectMs: number) {
   const target = parseRedisUrl(options.url);
   // The delay is capped and spread, so that a hundred gateways do not reconnect at the same moment.
   const pauseAfter = backoff({ firstMs: 50, maxMs: maxReconnectMs, spread: [0.5, 1] });
   return {
-    connect(commandTimeoutMs) {
+    connect(commandTimeoutMs: number | undefined): RedisClient {
       const common = commonOptions(target, options.tls, commandTimeoutMs, pauseAfter);
       if (target.kind === 'cluster') return connectCluster(target, common, pauseAfter);
-      if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, options, pauseAfter) });
+      if (target.kind === 'sentinel')
+        return new Redis({ ...common, ...sentinelOptions(target, options.tls, pauseAfter) });
       return new Redis({ ...common, ...target.hosts[0] });
     },
-    follow(client) {
-      const common = watchOptions(target, options, pauseAfter);
+    /** Makes a connection follow the sentinels, if there are any, also while its master lives. Returns the end of that. */
+    follow(client: RedisClient): () => void {
+      const common = watchOptions(target, options.tls, pauseAfter);
       const hosts = target.kind === 'sentinel' ? target.hosts : [];
       const sentinels = hosts.map((host) => new Redis({ ...common, ...host }));
       return watchSwitches(client, target.masterName, sentinels);
@@ -69,7 +53,7 @@ type PauseAfter = (attempt: number) => number;
 
 function commonOptions(
   { isTls, username, password, db }: RedisTarget,
-  tls: RedisTls = {},
+  tls: UpstreamTls = {},
   commandTimeout: number | undefined,
   pauseAfter: PauseAfter,
 ) {
@@ -91,8 +75,11 @@ function commonOptions(
   } satisfies RedisOptions;
 }
 
-function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: ConnectOptions, pauseAfter: PauseAfter) {
-  const { sentinelUsername, sentinelPassword, tls = {} } = options;
+function sentinelOptions(
+  { hosts, masterName, isTls }: RedisTarget,
+  tls: UpstreamTls | undefined,
+  pauseAfter: PauseAfter,
+) {
   return {
     sentinels: hosts.map((host) => ({ ...host })),
     name: masterName,
@@ -100,14 +87,11 @@ function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: Con
     sentinelRetryStrategy: pauseAfter,
     sentinelCommandTimeout: connectTimeoutMs,
     ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: { ...tls } }),
-    ...(sentinelUsername !== undefined && { sentinelUsername }),
-    ...(sentinelPassword !== undefined && { sentinelPassword }),
   } satisfies RedisOptions;
 }
 
 /** A subscription to a sentinel, which waits for the sentinel for as long as it takes. */
-function watchOptions({ isTls }: RedisTarget, options: ConnectOptions, pauseAfter: PauseAfter) {
-  const { sentinelUsername, sentinelPassword, tls } = options;
+function watchOptions({ isTls }: RedisTarget, tls: UpstreamTls | undefined, pauseAfter: PauseAfter) {
   return {
     protocol: 2,
     connectTimeout: connectTimeoutMs,
@@ -117,8 +101,6 @@ function watchOptions({ isTls }: RedisTarget, options: ConnectOptions, pauseAfte
     retryStrategy: pauseAfter,
     disableClientInfo: true,
     ...(isTls && { tls: { ...tls } }),
-    ...(sentinelUsername !== undefined && { username: sentinelUsername }),
-    ...(sentinelPassword !== undefined && { password: sentinelPassword }),
   } satisfies RedisOptions;
 }
 

@@ -1,17 +1,10 @@
 import { Cluster, type Redis } from 'ioredis';
-import type { RedisFindings } from '../../../app/features/stores.ts';
+import type { RedisConnection, RedisFindings } from '../../../app/features/stores.ts';
 import { failUnreachable } from '../../../core/store/store-unavailable.ts';
 import { within } from '../../../core/util/timing/within.ts';
-import { type ConnectOptions, createConnector, type RedisClient } from '../connection/connect.ts';
+import { createConnector, type RedisClient } from '../connection/connect.ts';
 import { replyErrorCode, withoutArguments } from '../connection/reply-error.ts';
 import { createKeys } from '../keys.ts';
-
-/** The Redis to inspect. */
-export interface InspectOptions extends ConnectOptions {
-  readonly prefix: string;
-  /** A connection without an answer for twice as long is closed. */
-  readonly commandTimeoutMs: number;
-}
 
 const connectTimeoutMs = 5_000;
 /** All that is asked takes milliseconds. */
@@ -20,7 +13,7 @@ const pings = 5;
 const maxReconnectMs = 1_000;
 
 /** Inspects a Redis without changing anything. Rejects with the client's error if Redis cannot be used. */
-export const inspectRedis = (options: InspectOptions): Promise<RedisFindings> =>
+export const inspectRedis = (options: RedisConnection & { readonly prefix: string }): Promise<RedisFindings> =>
   inspect(options, async (client, infos) => ({
     version: infos[0]?.get('valkey_version') ?? infos[0]?.get('redis_version'),
     latencyMs: await measureLatencyMs(client),
@@ -29,13 +22,13 @@ export const inspectRedis = (options: InspectOptions): Promise<RedisFindings> =>
   }));
 
 /** Finds only `RedisFindings.memoryPolicy`, which is cheap. Rejects like `inspectRedis`. */
-export const memoryPolicyOf = (options: Omit<InspectOptions, 'prefix'>): Promise<string | undefined> =>
+export const memoryPolicyOf = (options: RedisConnection): Promise<string | undefined> =>
   inspect(options, async (_client, infos) => evictionPolicy(infos));
 
 type Infos = readonly ReadonlyMap<string, string>[];
 
 async function inspect<T>(
-  options: Omit<InspectOptions, 'prefix'>,
+  options: RedisConnection,
   read: (client: RedisClient, infos: Infos) => Promise<T>,
 ): Promise<T> {
   const client = createConnector(options, maxReconnectMs).connect(options.commandTimeoutMs);

@@ -76,7 +76,10 @@ export function createRedisInstances(access: RedisAccess, leaseMs: number): Inst
     },
 
     async declareDead(name) {
-      return (await runScript('declare-dead', [keys.lease(name)], [lifetimes.deadMs])) === 1;
+      // A name with a lease is not set. It never gets one again: a renewal that reads `dead` has lost the lease.
+      const lease = keys.lease(name);
+      if ((await run((client) => client.set(lease, 'dead', 'PX', lifetimes.deadMs, 'NX'))) === 'OK') return true;
+      return (await run((client) => client.get(lease))) === 'dead';
     },
   };
 }

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { compareLogPositions } from '../../../core/protocol/wire/event-id.ts';
 import { ChangeSubscribers } from '../../../core/store/shared/followers.ts';
 import { type Changes, maxChangeBytes } from '../../../core/store/shared/shared-data.ts';
 import { failUnreachable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { contain, detach, reportFault } from '../../../core/util/boundary.ts';
 import { within } from '../../../core/util/timing/within.ts';
-import { textOf } from '../codec.ts';
+import { parseLogPosition, textOf } from '../codec.ts';
 import type { RedisClient } from '../connection/connect.ts';
 import { asStoreUnavailable } from '../connection/reply-error.ts';
 import { hashedName } from '../keys.ts';
@@ -76,7 +77,8 @@ export function createRedisChanges(
    */
   const checkPosition = async (): Promise<void> => {
     const tail = await readTail();
-    if (position === undefined || isBefore(position.id, tail.id) || position.id === tail.id) return;
+    if (position === undefined) return;
+    if (compareLogPositions(parseLogPosition(position.id), parseLogPosition(tail.id)) <= 0) return;
     position = tail;
     subscribers.notifyMissed();
   };
@@ -167,10 +169,4 @@ type Entry = readonly [ScriptReply, readonly ScriptReply[]];
 function parse([id, fields]: Entry): ReadPosition & { readonly topic: string; readonly text: Buffer } {
   const [, number, , topic, , text] = fields;
   return { id: textOf(id), number: Number(textOf(number)), topic: textOf(topic), text: text as Buffer };
-}
-
-function isBefore(a: string, b: string): boolean {
-  const [aMs = '', aSeq = ''] = a.split('-');
-  const [bMs = '', bSeq = ''] = b.split('-');
-  return aMs === bMs ? BigInt(aSeq) < BigInt(bSeq) : BigInt(aMs) < BigInt(bMs);
 }
