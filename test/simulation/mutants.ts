@@ -22,7 +22,7 @@ export const mutants: readonly Mutant[] = [
     name: 'lease-never-lapses',
     breaks: 'P6: an instance acts as owner after its lease',
     file: 'src/features/cluster/ownership/lease.ts',
-    find: 'return performance.now() < this.#heldUntil - this.#options.marginMs;',
+    find: 'return performance.now() < this.#heldUntil - this.#options.limits.leaseMarginMs;',
     replace: 'return this.#isJoined;',
   },
   {

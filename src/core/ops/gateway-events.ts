@@ -4,10 +4,10 @@ import type { ServerEvent } from '../server/server-events.ts';
 import type { SharedServerEvent } from '../server/shared-server-events.ts';
 import type { SessionEvent } from '../session/session-events.ts';
 import type { StoreEvent } from '../store/store-events.ts';
-import type { Sink } from '../util/telemetry/emit.ts';
+import type { Emit } from '../util/telemetry/emit.ts';
 
 /** Everything that a gateway reports. Each room declares its own events; sinks choose by `type`. */
 export type GatewayEvent = CallEvent | ConnectionEvent | ServerEvent | SessionEvent | SharedServerEvent | StoreEvent;
 
 /** Receives every event of a gateway: a log, metrics, the health of servers, the status page. */
-export type GatewaySink = Sink<GatewayEvent>;
+export type GatewaySink = Emit<GatewayEvent>;

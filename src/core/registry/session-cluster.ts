@@ -16,21 +16,32 @@ import type { Registrant } from '../store/session-records.ts';
  */
 export interface SessionCluster {
   /** The name and term of this instance, and how sure it can be that no other has declared it dead. */
-  readonly lease: Registrant & { readonly name: string; readonly isHeld: boolean; readonly unconfirmedMs: number };
+  readonly lease: Registrant & {
+    readonly name: string;
+    readonly isHeld: boolean;
+    readonly unconfirmedMs: number;
+    /** Resolves to true when this instance may open sessions, or to false if it may not in time. */
+    isReady(): Promise<boolean>;
+  };
   /** The other instances, by whether they answer; undefined if there can be none. */
   readonly peers: PeerStates | undefined;
   /** Lets requests reach the sessions of this instance only while it owns them. */
   readonly guard: {
     handleOf(session: Session): SessionHandle;
     covers(session: Session): boolean;
+    /** Registers a session that was opened in this term. */
+    opened(session: Session, term: number): Promise<void>;
     release(): void;
   };
-  /** Finds owners, and takes over the sessions of lost instances. */
+  /** Finds owners and homes, and takes over the sessions of lost instances. */
   readonly directory: {
     /** Whether the session exists and the client may use it. */
     admits(lookup: SessionLookup): Promise<'yes' | { readonly fault: Reason } | 'later'>;
     /** Resolves when no takeover is under way. */
     settled(): Promise<void>;
+    isAlive(instance: string): Promise<boolean>;
+    /** One of the other instances, which can take sessions over; undefined if there is none. */
+    findSuccessor(): Promise<string | undefined>;
   };
   /** The instances to which clients come back. */
   readonly homes: {
@@ -56,13 +67,6 @@ export interface SessionCluster {
   start(): void;
   /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
   listen(): Promise<void>;
-  /** Resolves to true when this instance may open sessions, or to false if it may not in time. */
-  isReady(): Promise<boolean>;
-  isAlive(instance: string): Promise<boolean>;
-  /** One of the other instances, which can take sessions over; undefined if there is none. */
-  findSuccessor(): Promise<string | undefined>;
-  /** Registers a session that was opened in this term. */
-  opened(session: Session, term: number): Promise<void>;
   /** Gives up name and lease. The sessions have been ended or released before. */
   close(): Promise<void>;
 }

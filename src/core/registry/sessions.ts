@@ -157,7 +157,7 @@ export class Sessions implements SessionHost {
 
   /** False if another instance is lost, or its state cannot be known. */
   async isAlive(instance: string): Promise<boolean> {
-    return (await this.#cluster?.isAlive(instance)) ?? false;
+    return (await this.#cluster?.directory.isAlive(instance)) ?? false;
   }
 
   /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
@@ -181,15 +181,15 @@ export class Sessions implements SessionHost {
    * stops, another one opens it.
    */
   #openElsewhere(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
-    const cluster = this.#cluster as SessionCluster;
+    const { directory, homes, requests } = this.#cluster as SessionCluster;
     const openHere = (to: Reply): void => this.#openAsHome(home, lookup, initialize, to);
     const findInstance = async (): Promise<string | undefined> =>
-      (home && (await cluster.homes.findIfKnown(home))) ?? (this.isDraining ? cluster.findSuccessor() : undefined);
+      (home && (await homes.findIfKnown(home))) ?? (this.isDraining ? directory.findSuccessor() : undefined);
     findInstance()
       .then((instance) => {
         if (reply.isGone) return;
         if (instance === undefined) openHere(reply);
-        else cluster.requests.openAt(instance, lookup, initialize, reply, openHere);
+        else requests.openAt(instance, lookup, initialize, reply, openHere);
       })
       .catch(this.#faultHandler(reply));
   }
@@ -330,7 +330,7 @@ export class Sessions implements SessionHost {
     const cluster = this.#cluster;
     const id = initialize.id ?? null;
     const mayWait = cluster !== undefined && !this.isDraining;
-    if (mayWait && !cluster.lease.isHeld && !(await cluster.isReady())) {
+    if (mayWait && !cluster.lease.isHeld && !(await cluster.lease.isReady())) {
       if (!reply.isGone) reply.answer(faultAnswer('store_unavailable', id));
       return;
     }
@@ -396,7 +396,7 @@ export class Sessions implements SessionHost {
   }
 
   onReady(session: Session): void {
-    if (!this.#connected.has(session)) detach('session', this.#cluster?.opened(session, session.term));
+    if (!this.#connected.has(session)) detach('session', this.#cluster?.guard.opened(session, session.term));
   }
 
   onEnding(session: Session, reason: SessionEndReason): void {

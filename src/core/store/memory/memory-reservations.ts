@@ -5,14 +5,8 @@ interface Reservation {
   readonly untilMs: number;
 }
 
-/** Reservations that live as long as the process. */
-export interface MemoryReservations extends Reservations {
-  /** Removes what is over. */
-  sweep(): void;
-}
-
-/** Makes an empty table. */
-export function createMemoryReservations(now: () => number): MemoryReservations {
+/** Makes an empty table of reservations, which live as long as the process. `sweep` removes what is over. */
+export function createMemoryReservations(now: () => number): Reservations & { sweep(): void } {
   const byName = new Map<string, Map<string, Reservation>>();
 
   /** Removes the items whose time is over. Returns what the others take. */

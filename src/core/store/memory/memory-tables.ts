@@ -130,14 +130,8 @@ export function createMemoryChanges(): Changes {
   };
 }
 
-/** Rates that live as long as the process. */
-interface MemoryRates extends Rates {
-  /** Removes the rates whose debts are paid. */
-  sweep(): void;
-}
-
-/** Makes an empty table. */
-function createMemoryRates(now: () => number): MemoryRates {
+/** Makes an empty table of rates, which live as long as the process. `sweep` removes those whose debts are paid. */
+function createMemoryRates(now: () => number): Rates & { sweep(): void } {
   const paidAt = new Map<string, number>();
   return {
     async use(name, costMs) {

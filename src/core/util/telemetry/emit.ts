@@ -10,14 +10,11 @@ export type EventOf<Event extends { readonly type: string }, Type extends Event[
   { readonly type: Type }
 >;
 
-/** Receives events: a log, metrics, the status page. */
-export type Sink<Event> = (event: Event) => void;
-
 /**
- * Joins sinks: each event goes to all of them, in this order. A sink that throws harms neither the emitter nor the
+ * Joins sinks, such as a log, metrics, the status page: each event goes to all of them, in this order. A sink that throws harms neither the emitter nor the
  * other sinks; its fault is reported. Undefined sinks are left out.
  */
-export function emitTo<Event>(sinks: readonly (Sink<Event> | undefined)[]): Emit<Event> {
+export function emitTo<Event>(sinks: readonly (Emit<Event> | undefined)[]): Emit<Event> {
   const present = sinks.filter((sink) => sink !== undefined);
   return (event) => {
     for (const sink of present) {

@@ -40,7 +40,6 @@ export class ClientReply extends ForwardingReply {
   #retryMsOfPriming: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isDone = false;
-  #isAnswered = false;
   #gone: AbortController | undefined;
   /** Settles the pending `drains` call; at most one is pending. */
   #settleDrain: ((isDrained: boolean) => void) | undefined;
@@ -124,11 +123,6 @@ export class ClientReply extends ForwardingReply {
     return this.#sink !== undefined;
   }
 
-  /** True once the client has its answer, or an error in its place. It does not come back for the answer. */
-  get isAnswered(): boolean {
-    return this.#isAnswered;
-  }
-
   /** True once nothing can be answered any more. */
   get isDone(): boolean {
     return this.#isDone || this.reply.isGone;
@@ -144,7 +138,6 @@ export class ClientReply extends ForwardingReply {
   override answer(answer: CompleteAnswer): void {
     switch (answer.kind) {
       case 'json':
-        this.#isAnswered ||= !this.isDone;
         if (this.#sink !== undefined) return this.#endWith(createMessageBatch(answer.text));
         break;
       case 'nothing':
@@ -167,7 +160,6 @@ export class ClientReply extends ForwardingReply {
     const { reason } = reported;
     const isMisleading = this.mayHaveRun && (deniesReaching(reason) || entryOf(reason).retryAfterS !== undefined);
     const answer = isMisleading ? { ...reported, reason: 'outcome_unknown' as const, data: undefined } : reported;
-    this.#isAnswered ||= !this.isDone && !this.#resumes; // a client that resumes comes back
     if (this.#sink === undefined) this.#finish(() => this.reply.answer(answer));
     else this.#endWith(this.#finalEvents(answer));
   }

@@ -37,21 +37,21 @@ export type SessionLocation =
 
 /** How the owner of one request is found. */
 export interface OwnerRoute {
-  /** Whether the session exists and the client may use it. */
-  admit(): Promise<'yes' | LookupFault | 'later'>;
+  /** Whether the session exists and the client may use it. Absent if that is known. */
+  admit?(): Promise<'yes' | LookupFault | 'later'>;
   /**
    * Finds the owner of the session, or takes the session over.
    * @param failed the owner of the previous attempt, and how that attempt ended
    */
   locate(failed: FailedAttempt | undefined): Promise<SessionLocation>;
-  /** Replays the part of a stream that is in the log; see `replay.ts`. */
-  replay(after: EventId, reply: ClientReply): Promise<EventId | 'complete'>;
+  /** Replays the part of a stream that is in the log; see `replay.ts`. Absent if a stream is never asked for. */
+  replay?(after: EventId, reply: ClientReply): Promise<EventId | 'complete'>;
   /** False if the answers go to a stream elsewhere: a harmless request that ran again would be answered twice there. */
   readonly mayRepeat: boolean;
   /**
    * The reconnection time for priming events of the client's streams, as far as the request tells; undefined for none.
    */
-  readonly retryMsOfPriming: number | undefined;
+  readonly retryMsOfPriming?: number | undefined;
 }
 
 /** The services of its instance that all forwarded requests need. */
@@ -146,7 +146,7 @@ export class ForwardedRequest implements PeerListener {
   /** Runs until the client has its answer or is gone. Rejects only for a fault of the gateway. */
   async run(): Promise<void> {
     if (this.#listens) this.#reply.openAfter(this.#host.earlyStreamMs, this.#route.retryMsOfPriming);
-    while ((await this.#untilKnown(() => this.#route.admit())) !== undefined) {
+    while ((await this.#untilKnown(async () => this.#route.admit?.() ?? 'yes')) !== undefined) {
       if (this.#listens && (await this.#replay())) return;
       const owner = await this.#untilKnown(() => this.#route.locate(this.#failed));
       if (owner === undefined || this.#reply.isDone) return;
@@ -165,12 +165,11 @@ export class ForwardedRequest implements PeerListener {
    * @returns undefined if the reply was answered, here or elsewhere
    */
   async #untilKnown<T extends object | string>(find: () => Promise<T | LookupFault | 'later'>): Promise<T | undefined> {
-    const { waitMs, isClosed } = this.#host;
     for (let lookups = 0; !this.#reply.isDone; lookups += 1) {
       const result = await find();
       const isRefused = typeof result === 'object' && 'fault' in result;
       if (!isRefused && result !== 'later') return result as T;
-      const isLate = isClosed() || (!this.#listens && performance.now() >= this.#mayWaitUntil(waitMs));
+      const isLate = this.#isLate;
       const passes = isRefused && (result.isPassing === 'soon' || (result.isPassing && !this.#awaitsAnswer));
       if (isRefused && (!passes || isLate)) this.#reply.answer(faultAnswer(result.fault, this.requestId));
       else if (isLate) this.#endUnknown();
@@ -217,9 +216,11 @@ export class ForwardedRequest implements PeerListener {
     this.#endAttempt('answered');
   }
 
-  /** How long the request may wait for an owner, on the monotonic clock: again as long after the loss of one. */
-  #mayWaitUntil(waitMs: number): number {
-    return Math.max(this.#beganAt, this.#ownerLostAt) + waitMs;
+  /** True if the request may wait no longer for an owner. It may wait as long again after the loss of one. */
+  get #isLate(): boolean {
+    const { waitMs, isClosed } = this.#host;
+    const isOver = performance.now() >= Math.max(this.#beganAt, this.#ownerLostAt) + waitMs;
+    return isClosed() || (!this.#listens && isOver);
   }
 
   /** Answers with a fault of the gateway. */
@@ -297,8 +298,8 @@ export class ForwardedRequest implements PeerListener {
   /** Sends the client the events that are in the log, which needs no owner. True if the stream is complete. */
   async #replay(): Promise<boolean> {
     if (this.#operation.kind !== 'listen' || this.#operation.after === undefined) return false;
-    const reached = await this.#route.replay(this.#operation.after, this.#reply);
-    if (reached === 'complete') return true;
+    const reached = await this.#route.replay?.(this.#operation.after, this.#reply);
+    if (reached === undefined || reached === 'complete') return reached === 'complete';
     this.#operation = { kind: 'listen', after: reached };
     // Otherwise the replayed events would be sent again after the loss of the next owner.
     this.#reply.position = reached;
@@ -384,10 +385,9 @@ export class ForwardedRequest implements PeerListener {
    * that nobody could be asked in time.
    */
   async #waitForOwner({ times }: FailedAttempt): Promise<boolean> {
-    const { waitMs, isClosed } = this.#host;
     // A lost owner may seem to live for a lease. The next owner has its time from now on.
     if (times === 1) this.#ownerLostAt = performance.now();
-    else if (isClosed() || (!this.#listens && performance.now() >= this.#mayWaitUntil(waitMs))) {
+    else if (this.#isLate) {
       this.#endUnknown();
       return false;
     } else await delay(pauseAfter(times), undefined, { ref: false });

@@ -6,14 +6,15 @@ import type { Message } from '../../../core/protocol/message/message.ts';
 import type { EventId } from '../../../core/protocol/wire/event-id.ts';
 import type { Reply } from '../../../core/reply/reply.ts';
 import type { SessionLookup } from '../../../core/session/lookup.ts';
-import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../../../core/session/session-events.ts';
+import { type ResumeOutcome, sessionName } from '../../../core/session/session-events.ts';
 import type { ClientPost, SessionHandle } from '../../../core/session/session-handle.ts';
 import { OtherRecordVersion } from '../../../core/store/session-records.ts';
-import type { ClusterStore } from '../../../core/store/store.ts';
 import { ifUnavailable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
+import { type ClusterOptions, noticeMs, reportStoreFault } from '../cluster-parts.ts';
 import type { Directory } from '../ownership/directory.ts';
 import type { Homes } from '../ownership/homes.ts';
+import type { PeerTransport } from '../peers/peer-request.ts';
 import type { ClientOperation } from './client-operation.ts';
 import type { ClientReply } from './client-reply.ts';
 import {
@@ -25,23 +26,6 @@ import {
 } from './forwarded-request.ts';
 import { replay } from './replay.ts';
 
-/** Options of `ForwardedRequests`. */
-export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'ask'> {
-  readonly store: ClusterStore;
-  readonly limits: {
-    readonly leaseMs: number;
-    readonly storeWaitMs: number;
-    readonly reconnectDelayMs: number;
-    readonly slowReaderMs: number;
-  };
-  readonly directory: Directory;
-  readonly homes: Homes;
-  /** How long a lost owner may go unnoticed beyond its lease, in milliseconds (P3). */
-  readonly noticeMs: number;
-  readonly telemetry: SessionTelemetry;
-  reportFailure(cause: unknown): void;
-}
-
 /** A GET gets its response head after this time, before its owner is known. */
 const earlyStreamMs = 1_000;
 
@@ -50,16 +34,20 @@ const pauseMs = 50;
 
 /** All requests that this instance forwards. */
 export class ForwardedRequests {
-  readonly #options: ForwardedRequestsOptions;
+  readonly #options: ClusterOptions;
+  readonly #directory: Directory;
+  readonly #homes: Homes;
   readonly #host: ForwardingHost;
   readonly #requests = new Set<ForwardedRequest>();
   #isClosed = false;
 
-  constructor(options: ForwardedRequestsOptions) {
+  constructor(options: ClusterOptions, directory: Directory, homes: Homes, peers: Pick<PeerTransport, 'ask'>) {
     this.#options = options;
-    const { limits, noticeMs, ask } = options;
+    this.#directory = directory;
+    this.#homes = homes;
+    const { limits } = options;
     this.#host = {
-      ask,
+      ask: (...request) => peers.ask(...request),
       // A lost owner may seem to live for a lease.
       waitMs: Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs),
       earlyStreamMs,
@@ -91,7 +79,6 @@ export class ForwardedRequests {
     const opens = { server: server.name, digest: server.digest, principal };
     const operation = { kind: 'post', messages: [initialize], isBatch: false, opens } as const;
     this.#run(lookup.key, operation, reply, {
-      ...postsOnly,
       mayRepeat: true,
       locate: async (failed) => (failed === undefined ? { instance: home, epoch: 0 } : { here }),
     });
@@ -99,14 +86,14 @@ export class ForwardedRequests {
 
   /** Passes a POST to the instance that is the home, where its client is connected. */
   postToHome(home: readonly string[], lookup: SessionLookup, post: ClientPost, reply: Reply): void {
-    const { directory, homes } = this.#options;
+    const directory = this.#directory;
     const locate = async (failed: FailedAttempt | undefined): Promise<SessionLocation> => {
-      const instance = failed?.why === 'moved' ? undefined : await homes.find(home).catch(ifUnavailable('later'));
+      const instance = failed?.why === 'moved' ? undefined : await this.#homes.find(home).catch(ifUnavailable('later'));
       if (instance === 'later') return 'later';
       if (instance !== undefined) return { instance, epoch: 0 };
       return (await directory.isSettled()) ? { fault: 'unknown_session' } : 'later';
     };
-    this.#run(lookup.key, { kind: 'post', ...post }, reply, { ...postsOnly, mayRepeat: false, locate });
+    this.#run(lookup.key, { kind: 'post', ...post }, reply, { mayRepeat: false, locate });
   }
 
   /** An instance was lost. Requests that wait for it must not wait any longer. */
@@ -137,7 +124,8 @@ export class ForwardedRequests {
   }
 
   #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
-    const { directory, limits } = this.#options;
+    const directory = this.#directory;
+    const { limits } = this.#options;
     const lookup = { ...client, forwarded: reply.request.forwarded };
     // A stream would keep this instance from stopping. Its client finds another one by itself.
     const passesOn = operation.kind !== 'listen';
@@ -158,7 +146,7 @@ export class ForwardedRequests {
     const fail = (cause: unknown): void => {
       // A client that is gone stops the log reads with an abort. Any other failure is reported.
       if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
-      this.#options.reportFailure(cause);
+      reportStoreFault(this.#options, cause);
       request.fail(cause instanceof OtherRecordVersion ? 'instances_differ' : 'internal');
     };
     detach(
@@ -171,7 +159,7 @@ export class ForwardedRequests {
   }
 
   async #replay({ key, server }: SessionLookup, after: EventId, to: ClientReply): Promise<EventId | 'complete'> {
-    const { store, limits, directory, telemetry } = this.#options;
+    const { store, limits, telemetry } = this.#options;
     let outcome: ResumeOutcome = 'complete';
     const onWritten = (count: number): void => {
       outcome = 'resumed';
@@ -179,7 +167,7 @@ export class ForwardedRequests {
     };
     const onSlowReader = (): void =>
       telemetry.emit({ type: 'session-client-cut', name: sessionName(key, server.name) });
-    const options = { log: store.log, key, primes: directory.primes(key), onWritten, onSlowReader, ...limits };
+    const options = { log: store.log, key, primes: this.#directory.primes(key), onWritten, onSlowReader, ...limits };
     const reached = await replay(options, after, to);
     // otherwise the owner continues the stream and reports it
     if (reached === 'complete') telemetry.emit({ type: 'stream-resumed', server: server.name, outcome });
@@ -195,12 +183,5 @@ export class ForwardedRequests {
     }
   }
 }
-
-/** The part of a route that only streams and known sessions need. */
-const postsOnly: Pick<OwnerRoute, 'admit' | 'replay' | 'retryMsOfPriming'> = {
-  admit: async () => 'yes',
-  replay: async () => 'complete',
-  retryMsOfPriming: undefined,
-};
 
 const isAbort = (cause: unknown): boolean => cause instanceof Error && cause.name === 'AbortError';

@@ -1,37 +1,32 @@
-import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type Message, readBody } from '../../../core/protocol/message/message.ts';
 import { parseEventId } from '../../../core/protocol/wire/event-id.ts';
-import type { ClusterHost, RemoteOpening } from '../../../core/registry/session-cluster.ts';
+import type { RemoteOpening } from '../../../core/registry/session-cluster.ts';
 import { faultAnswer } from '../../../core/reply/reply.ts';
 import type { SessionHandle } from '../../../core/session/session-handle.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { HeldBytes } from '../../../core/util/held-bytes.ts';
+import { type ClusterOptions, reportStoreFault } from '../cluster-parts.ts';
+import type { Directory } from '../ownership/directory.ts';
 import type { PeerReply, PeerRequest } from '../peers/peer-request.ts';
-
-/** Options of `OwnerEndpoint`. */
-export interface OwnerEndpointOptions {
-  /** The session if this instance has it. */
-  findHere(key: string): SessionHandle | undefined;
-  /** True while a session that cannot be used is being opened, taken over or ended here. */
-  isChanging(key: string): boolean;
-  /** Takes over a session that nobody owns, if possible. Never rejects. */
-  adopt(key: string, forwarded: ForwardedHeaders | undefined): Promise<void>;
-  readonly openerOf: ClusterHost['openerOf'];
-}
 
 /** The most bytes of requests that wait for takeovers at once (P8). Each may have 4 MiB. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
 /** Serves the clients of other instances with the sessions of this one. */
 export class OwnerEndpoint {
-  readonly #options: OwnerEndpointOptions;
+  readonly #options: Pick<ClusterOptions, 'findConnected' | 'openerOf' | 'telemetry'>;
+  readonly #directory: Pick<Directory, 'handleHere' | 'isChanging' | 'takeOverReleased'>;
   /** The requests that wait for takeovers (P8). */
   readonly #held = new HeldBytes();
   /** The takeovers that requests have asked for, by session. */
   readonly #adoptions = new Map<string, Promise<void>>();
 
-  constructor(options: OwnerEndpointOptions) {
+  constructor(
+    options: Pick<ClusterOptions, 'findConnected' | 'openerOf' | 'telemetry'>,
+    directory: Pick<Directory, 'handleHere' | 'isChanging' | 'takeOverReleased'>,
+  ) {
     this.#options = options;
+    this.#directory = directory;
   }
 
   serve(request: PeerRequest, body: Buffer, reply: PeerReply): void {
@@ -49,8 +44,10 @@ export class OwnerEndpoint {
   /** The takeover that the request waits for: one that it asks for, or one for a request before it. */
   #adoptionFor({ key, adopts, request }: PeerRequest): Promise<void> | undefined {
     const running = this.#adoptions.get(key);
-    if (running !== undefined || adopts !== true || this.#options.findHere(key) !== undefined) return running;
-    const adoption = this.#options.adopt(key, request.forwarded);
+    if (running !== undefined || adopts !== true || this.#find(key) !== undefined) return running;
+    const adoption = this.#directory
+      .takeOverReleased(key, request.forwarded)
+      .catch((cause: unknown) => reportStoreFault(this.#options, cause));
     this.#adoptions.set(key, adoption);
     detach(
       'cluster',
@@ -59,11 +56,16 @@ export class OwnerEndpoint {
     return adoption;
   }
 
+  /** The session, or the client with its stream, if this instance has it. */
+  #find(key: string): SessionHandle | undefined {
+    return this.#directory.handleHere(key) ?? this.#options.findConnected(key);
+  }
+
   #serve(request: PeerRequest, body: Buffer, reply: PeerReply): void {
     const { key, kind } = request;
     if (kind === 'post' && request.opens !== undefined) return this.#open(key, request.opens, body, reply);
-    const session = this.#options.findHere(key);
-    if (session === undefined) return reply.deny(this.#options.isChanging(key) ? 'ending' : 'moved');
+    const session = this.#find(key);
+    if (session === undefined) return reply.deny(this.#directory.isChanging(key) ? 'ending' : 'moved');
     if (kind === 'remove') return session.remove(reply);
     if (kind === 'listen')
       return session.listen(request.after === undefined ? undefined : parseEventId(request.after), reply);

@@ -1,36 +1,21 @@
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { sessionRevision } from '../../../core/protocol/known-revisions.ts';
 import { ownsOrShares } from '../../../core/protocol/principal.ts';
-import type { ClusterHost } from '../../../core/registry/session-cluster.ts';
 import type { Server } from '../../../core/server/server.ts';
 import { isRevisionOf, type SessionLookup } from '../../../core/session/lookup.ts';
-import { type Adoption, prepareAdoption } from '../../../core/session/record/adoption.ts';
+import { prepareAdoption } from '../../../core/session/record/adoption.ts';
 import type { Session } from '../../../core/session/session.ts';
+import { sessionName } from '../../../core/session/session-events.ts';
 import type { SessionHandle } from '../../../core/session/session-handle.ts';
+import { retryWhileUnavailable } from '../../../core/store/retry-unavailable.ts';
 import type { SessionRecord } from '../../../core/store/session-records.ts';
-import type { ClusterStore } from '../../../core/store/store.ts';
 import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
+import { detach } from '../../../core/util/boundary.ts';
 import { BoundedMap, type ByteBudget, emptyEntryBytes } from '../../../core/util/bounded-map.ts';
+import type { ClusterOptions } from '../cluster-parts.ts';
 import type { FailedAttempt, LookupFault, SessionLocation } from '../forward/forwarded-request.ts';
+import type { OwnershipGuard } from './guard.ts';
 import { type Lease, settlingMs } from './lease.ts';
-
-/** Options of `Directory`. */
-export interface DirectoryOptions
-  extends Pick<ClusterHost, 'find' | 'currentServer' | 'formerServer' | 'mayAdopt' | 'findEnding'> {
-  readonly store: ClusterStore;
-  readonly lease: Lease;
-  readonly leaseMs: number;
-  /** The handle of a session of this instance. */
-  handleOf(session: Session): SessionHandle;
-  /** Makes a session that was taken over in this term a session of this instance. */
-  adopt(key: string, server: Server, adoption: Adoption, term: number): void;
-  /** True if the store was away since the start. Only then can missing data be data that the store lost. */
-  hadBreak(): boolean;
-  /** A session was ended instead of taken over, because its owners were lost too often. */
-  onTakeoverLimit(key: string, server: Server): void;
-  /** Another instance that can take sessions over in place of this one; undefined if none is known. */
-  findSuccessor(): Promise<string | undefined>;
-}
 
 /** How many records are cached, so that a request to another instance's session asks the store for nothing (P8). */
 const maxRemembered = 10_000;
@@ -77,14 +62,18 @@ type OwnerLoss = 'nobody' | 'lost' | 'denied';
 
 /** Finds the instance that owns a session, and takes over sessions of lost instances (docs/decisions/0015). */
 export class Directory {
-  readonly #options: DirectoryOptions;
+  readonly #options: ClusterOptions;
+  readonly #lease: Lease;
+  readonly #guard: OwnershipGuard;
   readonly #records = new BoundedMap<string, KnownRecord>(maxRemembered, recordBudget);
   readonly #takeovers = new Map<string, Promise<SessionLocation>>();
   /** Failed attempts after which a pause was made. */
   readonly #paused = new WeakSet<FailedAttempt>();
 
-  constructor(options: DirectoryOptions) {
+  constructor(options: ClusterOptions, lease: Lease, guard: OwnershipGuard) {
     this.#options = options;
+    this.#lease = lease;
+    this.#guard = guard;
   }
 
   /** Whether the session exists and the client may use it. */
@@ -140,7 +129,7 @@ export class Directory {
         : this.#locateSuccessor(key, record, passesOn && failed === undefined);
     }
     // The owner's replies would not reach an instance that has no lease.
-    if (!this.#options.lease.isHeld) return 'later';
+    if (!this.#lease.isHeld) return 'later';
     if (owner !== failed?.instance) return { instance: owner, epoch: record.epoch };
     if (failed.why !== 'moved') return this.#takeOver(lookup, record, 'lost');
     // Denials of another epoch do not count: the owner has taken the session over again since.
@@ -153,14 +142,14 @@ export class Directory {
 
   /** True for the record of a session that nobody owns, or that names this instance although it has no such session. */
   #isLeft(record: KnownRecord | undefined | 'later'): boolean {
-    return typeof record === 'object' && (record.owner === '' || record.owner === this.#options.lease.name);
+    return typeof record === 'object' && (record.owner === '' || record.owner === this.#lease.name);
   }
 
   /** This instance is about to stop. Another one takes the session over for the request, once it is released (P9). */
   async #locateSuccessor(key: string, { owner, epoch }: KnownRecord, passesOn: boolean): Promise<SessionLocation> {
     const isEnding = this.#options.findEnding(key) !== undefined;
     if (owner !== '' && passesOn && isEnding) return { fault: 'draining', isPassing: 'soon' };
-    const successor = owner === '' && passesOn ? await this.#options.findSuccessor() : undefined;
+    const successor = owner === '' && passesOn ? await this.findSuccessor() : undefined;
     return successor === undefined ? { fault: 'draining' } : { instance: successor, epoch, adopts: true };
   }
 
@@ -176,7 +165,7 @@ export class Directory {
   /** The session if it is one of this instance and ready. */
   handleHere(key: string): SessionHandle | undefined {
     const session = this.#options.find(key);
-    return session?.isReady ? this.#options.handleOf(session) : undefined;
+    return session?.isReady ? this.#guard.handleOf(session) : undefined;
   }
 
   /**
@@ -199,15 +188,34 @@ export class Directory {
 
   /** True if a record that the store lacks does not exist: owners had the time to register again. */
   async isSettled(): Promise<boolean> {
-    const { store, lease, leaseMs, hadBreak } = this.#options;
+    const { store, limits } = this.#options;
+    const lease = this.#lease;
     await lease.refresh(); // the data may be younger than at the last renewal of the lease
-    const healthyMs = hadBreak() ? store.healthyForMs() : Number.POSITIVE_INFINITY;
-    return lease.isHeld && Math.min(healthyMs, lease.dataAgeMs) >= leaseMs + settlingMs;
+    const healthyMs = lease.hadBreak ? store.healthyForMs() : Number.POSITIVE_INFINITY;
+    return lease.isHeld && Math.min(healthyMs, lease.dataAgeMs) >= limits.leaseMs + settlingMs;
   }
 
-  /** True while this instance takes the session over. */
-  isTakingOver(key: string): boolean {
-    return this.#takeovers.has(key);
+  /** True while a session that cannot be used is being opened, taken over or ended here. */
+  isChanging(key: string): boolean {
+    const { find, findEnding } = this.#options;
+    return findEnding(key) !== undefined || find(key) !== undefined || this.#takeovers.has(key);
+  }
+
+  /** True if an instance holds its lease. If the store does not answer for a lease, the instance counts as dead. */
+  async isAlive(instance: string): Promise<boolean> {
+    const { store, limits } = this.#options;
+    const check = () => store.instances.areAlive([instance]);
+    const [holdsLease] = await retryWhileUnavailable(check, AbortSignal.timeout(limits.leaseMs)).catch(() => []);
+    return holdsLease === true;
+  }
+
+  /** One of the other instances, which can take sessions over in place of this one; undefined if there is none. */
+  async findSuccessor(): Promise<string | undefined> {
+    const { store, peers } = this.#options;
+    const names = peers?.names ?? [];
+    const alive = await store.instances.areAlive(names).catch(() => []);
+    const living = names.filter((_, index) => alive[index] === true);
+    return living[Math.floor(Math.random() * living.length)];
   }
 
   /** Resolves when no takeover is under way. Once `mayAdopt` is false, no takeover brings a session any more. */
@@ -231,7 +239,9 @@ export class Directory {
 
   async #tryToTakeOver(lookup: TakeoverLookup, from: KnownRecord, loss: OwnerLoss): Promise<SessionLocation> {
     const { key, forwarded } = lookup;
-    const { store, lease, leaseMs, mayAdopt, adopt, onTakeoverLimit } = this.#options;
+    const { store, limits, mayAdopt, adopt, telemetry } = this.#options;
+    const { leaseMs } = limits;
+    const lease = this.#lease;
     const server = this.#serverOf(from, lookup.server);
     if (server === undefined) return { fault: 'other_configuration' };
     if (!mayAdopt()) return { fault: 'draining' };
@@ -254,7 +264,7 @@ export class Directory {
     const { term } = lease;
     const takeover = await store.sessions.takeOver(key, from, lease.name);
     if (takeover.outcome === 'worn_out') {
-      onTakeoverLimit(key, server);
+      telemetry.emit({ type: 'takeover-limit-reached', name: sessionName(key, server.name) });
       return { fault: 'unknown_session' };
     }
     if (takeover.outcome === 'paused')
@@ -266,7 +276,8 @@ export class Directory {
       await store.sessions.release(key, takeover.record.epoch);
       return { fault: 'draining' };
     }
-    adopt(key, server, { ...adoption, forwarded, lostInstance }, term);
+    const session = adopt(key, server, { ...adoption, forwarded, lostInstance });
+    detach('cluster', this.#guard.opened(session, term));
     const here = this.handleHere(key);
     return here === undefined ? 'later' : { here };
   }

@@ -1,22 +1,17 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isHarmless } from '../../../core/call/rerun.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import { ForwardingReply } from '../../../core/reply/forwarding-reply.ts';
 import { type CompleteAnswer, type FaultAnswer, faultAnswer, type Reply } from '../../../core/reply/reply.ts';
 import type { Session } from '../../../core/session/session.ts';
 import { type ClientPost, postId, type SessionHandle } from '../../../core/session/session-handle.ts';
+import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
+import { type ClusterOptions, noticeMs, reportStoreFault } from '../cluster-parts.ts';
 import type { Lease } from './lease.ts';
 
-/** Options of `OwnershipGuard`. */
-export interface OwnershipGuardOptions {
-  readonly lease: Lease;
-  /** How long a request waits before it is handed to its server. */
-  readonly storeWaitMs: number;
-  /** How long an answer waits that must not be given yet. */
-  readonly answerWaitMs: number;
-  /** A handle for a session that this instance no longer owns. */
-  elsewhere(session: Session): SessionHandle;
-}
+/** How many sessions are registered at once. A store that has just come back has other work too. */
+const maxAtOnce = 50;
 
 /**
  * Guards the sessions of an instance that shares a store (P6, P7). It passes everything while the lease is held and the
@@ -25,31 +20,103 @@ export interface OwnershipGuardOptions {
  * need an answer of the client before it answers `initialize`.
  */
 export class OwnershipGuard {
-  readonly #options: OwnershipGuardOptions;
+  readonly #options: Pick<ClusterOptions, 'sessions' | 'limits' | 'telemetry'>;
+  readonly #lease: Lease;
+  readonly #elsewhere: (session: Session) => SessionHandle;
   readonly #verified = new WeakMap<Session, number>();
   /** Functions that resume the waiting requests and answers, by session. */
   readonly #resumeFunctions = new Map<Session, Set<() => void>>();
 
-  constructor(options: OwnershipGuardOptions) {
+  /** @param elsewhere a handle for a session that this instance no longer owns */
+  constructor(
+    options: Pick<ClusterOptions, 'sessions' | 'limits' | 'telemetry'>,
+    lease: Lease,
+    elsewhere: (session: Session) => SessionHandle,
+  ) {
     this.#options = options;
+    this.#lease = lease;
+    this.#elsewhere = elsewhere;
   }
 
   /** True if this instance may act as the session's owner now. */
   covers(session: Session): boolean {
-    const { lease } = this.#options;
-    return lease.isHeld && this.#verified.get(session) === lease.term && session.isReady;
+    return this.#lease.isHeld && this.#verified.get(session) === this.#lease.term && session.isReady;
+  }
+
+  /** Registers a session that was opened in this term. The term may have passed meanwhile. */
+  async opened(session: Session, term: number): Promise<void> {
+    if (term === this.#lease.term && term > 0) this.#verify(session, term);
+    else await this.#register([session]);
+  }
+
+  /**
+   * Registers all sessions again in a new term, and those that another instance may have taken over once more when that
+   * instance has had its time to register. Only then may they act.
+   */
+  async beginTerm(): Promise<void> {
+    const { sessions } = this.#options;
+    const { term } = this.#lease;
+    await this.#register(sessions());
+    if (this.#lease.term !== term) return;
+    this.#lease.noteRegistered();
+    const waitMs = this.#lease.unsettledMs;
+    if (waitMs === 0) return;
+    await delay(waitMs, undefined, { ref: false });
+    if (this.#lease.term === term) await this.#register(sessions());
+  }
+
+  /**
+   * Registers the sessions in the current term: first those that requests wait for, then the most recently used. Sessions
+   * that other instances have taken, or that were deleted, are ended here. The others may act again. If a new term begins
+   * meanwhile, its own registration replaces this one, also where this one waits for the store. A store that comes and goes
+   * begins a term each time, and what all of them try again could keep it away for ever.
+   */
+  async #register(sessions: Iterable<Session>): Promise<void> {
+    const { term } = this.#lease;
+    const isOutdated = (): boolean => this.#lease.term !== term;
+    const queue = this.#inOrder(sessions);
+    const register = async (): Promise<void> => {
+      for (const session of queue) {
+        if (isOutdated()) return;
+        const outcome = await session.log.register(isOutdated).catch((cause: unknown) => {
+          if (!(cause instanceof StoreUnavailable)) reportStoreFault(this.#options, cause); // it has ended meanwhile
+          return undefined;
+        });
+        if (outcome === 'registered') {
+          if (this.#lease.unsettledMs > 0) continue; // see `beginTerm`
+          session.log.check();
+          this.#verify(session, term);
+        } else if (outcome === 'fenced') detach('cluster', session.end('moved'));
+        else if (outcome === 'ended') detach('cluster', session.end('deleted'));
+      }
+    };
+    await Promise.all(Array.from({ length: maxAtOnce }, register));
+  }
+
+  /**
+   * Yields one session after the other. With thousands of sessions the last one comes seconds after the first, and
+   * requests do not wait that long.
+   */
+  *#inOrder(sessions: Iterable<Session>): Generator<Session, void> {
+    const byUse = [...sessions].filter(({ isReady }) => isReady);
+    byUse.sort((a, b) => b.idleness.lastActivityAt - a.idleness.lastActivityAt);
+    const remaining = new Set(byUse);
+    const next = (): Session | undefined => {
+      for (const session of this.#resumeFunctions.keys()) if (remaining.has(session)) return session;
+      const [first] = remaining;
+      return first;
+    };
+    for (let session = next(); session !== undefined; session = next()) {
+      remaining.delete(session);
+      yield session;
+    }
   }
 
   /** The session was registered in this term, or in a later one if the registration took long. */
-  verify(session: Session, term: number): void {
+  #verify(session: Session, term: number): void {
     if ((this.#verified.get(session) ?? 0) > term) return; // a later term is known already
     this.#verified.set(session, term);
     this.#resumeIfCovered(session);
-  }
-
-  /** The sessions that requests or answers wait for. */
-  get wanted(): Iterable<Session> {
-    return this.#resumeFunctions.keys();
   }
 
   /**
@@ -91,11 +158,11 @@ export class OwnershipGuard {
     if (this.covers(session) || session.isOpening) return here();
     detach(
       'cluster',
-      this.#wait(session, this.#options.storeWaitMs).then(() => {
+      this.#wait(session, this.#options.limits.storeWaitMs).then(() => {
         if (reply.isGone) return;
         if (this.covers(session)) here();
         else if (session.isReady) reply.answer(faultAnswer('store_unavailable', id));
-        else elsewhere(this.#options.elsewhere(session));
+        else elsewhere(this.#elsewhere(session));
       }),
     );
   }
@@ -121,14 +188,14 @@ export class OwnershipGuard {
     const fault = (answer: FaultAnswer): void => {
       // Another instance owns the session now. It may run the request again if that is harmless (P3).
       if (answer.reason === 'outcome_unknown' && !session.isReady && post.messages.every(isHarmless))
-        this.#options.elsewhere(session).post({ ...post, again: true }, reply);
+        this.#elsewhere(session).post({ ...post, again: true }, reply);
       else reply.answer(answer);
     };
     const passWhenCovered = (answer: () => void): void => {
       if (this.covers(session) || session.isOpening) return answer();
       detach(
         'cluster',
-        this.#wait(session, this.#options.answerWaitMs).then(() => {
+        this.#wait(session, this.#options.limits.leaseMs + noticeMs).then(() => {
           if (this.covers(session)) answer();
           else fault(faultAnswer('outcome_unknown', id));
         }),

@@ -1,23 +1,10 @@
 import { keyOfGroupSession } from '../../../core/session/session-key.ts';
 import { retryWhileUnavailable } from '../../../core/store/retry-unavailable.ts';
-import type { Values } from '../../../core/store/shared/shared-data.ts';
 import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
+import type { ClusterOptions } from '../cluster-parts.ts';
+import type { Directory } from './directory.ts';
 import type { Lease } from './lease.ts';
-
-/** Options of `Homes`. */
-export interface HomesOptions {
-  readonly values: Values;
-  readonly lease: Pick<Lease, 'name' | 'isHeld'>;
-  /** How long a home is remembered after the last session that was opened there, in milliseconds. */
-  readonly ttlMs: number;
-  /** How long a claim may wait for an unavailable store, in milliseconds. */
-  readonly storeWaitMs: number;
-  /** False if an instance is lost, or its state cannot be known. */
-  isAlive(instance: string): Promise<boolean>;
-  /** Resolves to true once the lease is held, or to false if that takes too long. */
-  isReady(): Promise<boolean>;
-}
 
 /**
  * Where the clients of an affinity come back to: the instance that has opened their last session, and has its process
@@ -25,12 +12,16 @@ export interface HomesOptions {
  * a client of HTTP+SSE is the instance with its stream; without it, the client's POSTs would be refused.
  */
 export class Homes {
-  readonly #options: HomesOptions;
+  readonly #options: ClusterOptions;
+  readonly #lease: Lease;
+  readonly #directory: Directory;
   /** The homes of connections that are open here, and when they were claimed, on the monotonic clock. */
   readonly #kept = new Map<string, number>();
 
-  constructor(options: HomesOptions) {
+  constructor(options: ClusterOptions, lease: Lease, directory: Directory) {
     this.#options = options;
+    this.#lease = lease;
+    this.#directory = directory;
   }
 
   /**
@@ -38,9 +29,9 @@ export class Homes {
    * `StoreUnavailable` if that cannot be known.
    */
   async find(home: readonly string[]): Promise<string | undefined> {
-    const { values, lease, isAlive } = this.#options;
-    const found = (await values.get('owner', keyOf(home)))?.toString();
-    return found !== undefined && found !== lease.name && (await isAlive(found)) ? found : undefined;
+    const found = (await this.#options.store.values.get('owner', keyOf(home)))?.toString();
+    const isOther = found !== undefined && found !== this.#lease.name;
+    return isOther && (await this.#directory.isAlive(found)) ? found : undefined;
   }
 
   /** As `find`; undefined also if that cannot be known. */
@@ -74,28 +65,27 @@ export class Homes {
    * Claims again what is kept: the store would forget it, or may have lost it, or this instance has another name.
    * @param afterMs younger claims are left alone
    */
-  renew(afterMs = this.#options.ttlMs / 2): void {
+  renew(afterMs = this.#options.homeTtlMs / 2): void {
     const now = performance.now();
     for (const [key, claimedAt] of this.#kept) {
       if (now - claimedAt < afterMs) continue;
       this.#kept.set(key, now);
       const renewed = this.#claimKept(key).then((isKnown) => {
-        if (!isKnown && this.#kept.has(key)) this.#kept.set(key, now - this.#options.ttlMs / 4); // again sooner
+        if (!isKnown && this.#kept.has(key)) this.#kept.set(key, now - this.#options.homeTtlMs / 4); // again sooner
       });
       detach('cluster', renewed);
     }
   }
 
   async #claimKept(key: string): Promise<boolean> {
-    const { lease, isReady, storeWaitMs } = this.#options;
     // Without its lease, the others take this instance for lost.
-    if (!lease.isHeld && !(await isReady())) return false;
-    return this.#claim(key, () => AbortSignal.timeout(storeWaitMs));
+    if (!this.#lease.isHeld && !(await this.#lease.isReady())) return false;
+    return this.#claim(key, () => AbortSignal.timeout(this.#options.limits.storeWaitMs));
   }
 
   #claim(key: string, stop: () => AbortSignal): Promise<boolean> {
-    const { values, lease, ttlMs } = this.#options;
-    const set = () => values.set('owner', key, Buffer.from(lease.name), ttlMs);
+    const { store, homeTtlMs } = this.#options;
+    const set = () => store.values.set('owner', key, Buffer.from(this.#lease.name), homeTtlMs);
     return retryWhileUnavailable(set, stop).then(() => true, ifUnavailable(false));
   }
 }

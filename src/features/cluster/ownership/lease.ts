@@ -1,21 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Instances, LeaseRenewal } from '../../../core/store/instances.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { LeaseRenewal } from '../../../core/store/instances.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { type ClusterOptions, reportStoreFault } from '../cluster-parts.ts';
 
-/** Options of `Lease`. */
-export interface LeaseOptions {
-  readonly instances: Instances;
-  /** How long the store keeps the lease after a renewal. */
-  readonly leaseMs: number;
-  readonly renewMs: number;
-  /** The safety margin: the lease counts as lost this long before its end. */
-  readonly marginMs: number;
-  /** The lease is held again after it was in doubt, and no other instance had it. Waiting work can go on. */
-  onHeld(): void;
-  /** A new term has begun: everything owned here has to be registered again. */
-  onTerm(): void;
-  onFailed(cause: unknown): void;
-}
+/** The pause between two checks of readiness. */
+const checkMs = 50;
 
 /** The pause after a failed call of the store. */
 const pauseMs = 100;
@@ -30,7 +20,11 @@ const toleratedMs = 1_000;
 export class Lease {
   /** The current term. Each term requires everything owned here to be registered again. 0 before the first lease. */
   term = 0;
-  readonly #options: LeaseOptions;
+  /** True if the store was away since the start. Only then can missing data be data that the store lost. */
+  hadBreak = false;
+  readonly #options: Pick<ClusterOptions, 'store' | 'limits' | 'telemetry'>;
+  readonly #onHeld: () => void;
+  readonly #onTerm: () => void;
   #name = newName();
   #isJoined = false;
   #heldUntil = Number.NEGATIVE_INFINITY;
@@ -49,8 +43,14 @@ export class Lease {
   #wake: (() => void) | undefined;
   #loop: Promise<void> | undefined;
 
-  constructor(options: LeaseOptions) {
+  /**
+   * @param onHeld the lease is held again after it was in doubt, and no other instance had it: waiting work can go on
+   * @param onTerm a new term has begun: everything owned here has to be registered again
+   */
+  constructor(options: Pick<ClusterOptions, 'store' | 'limits' | 'telemetry'>, onHeld: () => void, onTerm: () => void) {
     this.#options = options;
+    this.#onHeld = onHeld;
+    this.#onTerm = onTerm;
   }
 
   /** The name of this instance. After the loss of its lease it takes another name: a name never lives twice. */
@@ -63,7 +63,14 @@ export class Lease {
    * was sent. It is measured on the monotonic clock, which goes on while the process is stopped (P6).
    */
   get isHeld(): boolean {
-    return performance.now() < this.#heldUntil - this.#options.marginMs;
+    return performance.now() < this.#heldUntil - this.#options.limits.leaseMarginMs;
+  }
+
+  /** Resolves to true when this instance may open sessions, or to false if it may not in time. */
+  async isReady(): Promise<boolean> {
+    const deadline = performance.now() + this.#options.limits.storeWaitMs;
+    while (!this.isHeld && performance.now() < deadline) await delay(checkMs);
+    return this.isHeld;
   }
 
   /** How long ago the store confirmed that this instance lives. */
@@ -106,31 +113,35 @@ export class Lease {
     this.#loop ??= this.#run();
   }
 
-  /** Begins a new term, since the last writes may be lost. */
-  beginTerm(): void {
+  /** The store answers again. Records and events that it had confirmed may be lost, so a new term begins. */
+  noteRecovery(): void {
+    this.hadBreak ||= this.term > 0;
+    this.#beginTerm();
+  }
+
+  #beginTerm(): void {
     if (!this.#isJoined || this.#isClosed) return;
     this.term += 1;
-    this.#options.onTerm();
+    this.#onTerm();
   }
 
   /** Gives up the lease. */
   async close(): Promise<void> {
-    const { instances } = this.#options;
     this.#isClosed = true;
     this.#wake?.();
     if (!this.#isJoined) return;
     await this.#loop;
     this.#heldUntil = Number.NEGATIVE_INFINITY;
     try {
-      await instances.leave(this.#name);
+      await this.#options.store.instances.leave(this.#name);
     } catch (cause) {
       // Without the store the lease lapses by itself.
-      if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
+      if (!(cause instanceof StoreUnavailable)) reportStoreFault(this.#options, cause);
     }
   }
 
   async #run(): Promise<void> {
-    const { renewMs } = this.#options;
+    const { leaseRenewMs: renewMs } = this.#options.limits;
     let failingSince: number | undefined;
     while (!this.#isClosed) {
       try {
@@ -141,7 +152,7 @@ export class Lease {
       } catch (cause) {
         // A connection that is being made, or made again, is no failure yet.
         failingSince ??= performance.now();
-        if (performance.now() - failingSince >= toleratedMs) this.#options.onFailed(cause);
+        if (performance.now() - failingSince >= toleratedMs) reportStoreFault(this.#options, cause);
         // A missing permission is not granted within a moment.
         const isRefused = cause instanceof StoreUnavailable && cause.reason === 'refused';
         await this.#pause(isRefused ? renewMs : pauseMs);
@@ -159,11 +170,11 @@ export class Lease {
   async #join(): Promise<void> {
     const sentAt = performance.now();
     this.#name = newName();
-    const renewal = await this.#options.instances.join(this.#name);
+    const renewal = await this.#options.store.instances.join(this.#name);
     this.#noteLapse(renewal);
     this.#noteRenewal(renewal, sentAt);
     this.#isJoined = true;
-    this.beginTerm();
+    this.#beginTerm();
   }
 
   /** Runs one renewal at a time. Never rejects. */
@@ -180,17 +191,17 @@ export class Lease {
     this.#sentAt = sentAt;
     try {
       const generationBefore = this.#lastRenewal?.storeGeneration;
-      const renewal = await this.#options.instances.renew(this.#name);
+      const renewal = await this.#options.store.instances.renew(this.#name);
       const wasHeld = this.isHeld; // read only now: the lease may have lapsed during the call
       this.#noteRenewal(renewal, sentAt);
       if (!renewal.held) {
         this.#heldUntil = Number.NEGATIVE_INFINITY;
         this.#isJoined = false;
-      } else if (renewal.storeGeneration !== generationBefore) this.beginTerm();
-      else if (!wasHeld) this.#options.onHeld();
+      } else if (renewal.storeGeneration !== generationBefore) this.#beginTerm();
+      else if (!wasHeld) this.#onHeld();
     } catch (cause) {
-      this.#sentAt = sentAt - this.#options.renewMs + pauseMs; // retry soon
-      this.#options.onFailed(cause);
+      this.#sentAt = sentAt - this.#options.limits.leaseRenewMs + pauseMs; // retry soon
+      reportStoreFault(this.#options, cause);
     }
   }
 
@@ -199,7 +210,7 @@ export class Lease {
     this.#confirmedAt = sentAt;
     this.#sentAt = sentAt;
     if (!renewal.held) return;
-    this.#heldUntil = sentAt + this.#options.leaseMs;
+    this.#heldUntil = sentAt + this.#options.limits.leaseMs;
     this.#lastEnd = this.#heldUntil;
     this.#heldGeneration = renewal.storeGeneration;
   }
@@ -209,7 +220,7 @@ export class Lease {
    * afterwards, the store does not know it yet.
    */
   #noteLapse({ storeGeneration, dataAgeMs }: LeaseRenewal): void {
-    const { leaseMs, marginMs } = this.#options;
+    const { leaseMs, leaseMarginMs: marginMs } = this.#options.limits;
     const now = performance.now();
     const heldUntil = this.#lastEnd - marginMs;
     this.#isLate = heldUntil < now;

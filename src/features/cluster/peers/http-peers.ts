@@ -1,6 +1,7 @@
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Client } from 'undici';
+import type { StateKeys } from '../../../core/keys/state-keys.ts';
 import type { PeerStates } from '../../../core/registry/session-cluster.ts';
 import type { Instances } from '../../../core/store/instances.ts';
 import type { StoreEvent } from '../../../core/store/store-events.ts';
@@ -14,18 +15,11 @@ import { ResponseReader } from './peer-response.ts';
 import { handshakeMs, type PeerAddresses, PeerServer, peerTls, requestHeader } from './peer-server.ts';
 import { type Way, waysOf } from './ways.ts';
 
-/** The secrets that instances share. `StateKeys` implements it. */
-export interface PeerSecrets {
-  /** Returns all secrets, the one for new requests first. Rejects with `StoreUnavailable` while there is none. */
-  all(): Promise<readonly Buffer[]>;
-  /** As `all`, after reading the store again, at most once in a second. */
-  reread(): Promise<readonly Buffer[]>;
-}
-
 /** Options of `HttpPeers`. */
 export interface HttpPeersOptions {
   readonly instances: Instances;
-  readonly secrets: PeerSecrets;
+  /** The secrets that instances share. */
+  readonly secrets: Pick<StateKeys, 'all' | 'reread'>;
   readonly addresses: PeerAddresses;
   readonly leaseMs: number;
   readonly emit: Emit<StoreEvent>;

@@ -5,7 +5,7 @@ import type { ClientPost } from '../../../../src/core/session/session-handle.ts'
 import { reportFaultsTo } from '../../../../src/core/util/boundary.ts';
 import { OwnerEndpoint } from '../../../../src/features/cluster/forward/owner-endpoint.ts';
 import type { Denial, PeerReply, PeerRequest } from '../../../../src/features/cluster/peers/peer-request.ts';
-import { note, request } from '../../../core/session/session-fixture.ts';
+import { createTelemetry, note, request } from '../../../core/session/session-fixture.ts';
 import { acceptsJson, createFakeReply, type FakeReply } from '../../../support/fake-reply.ts';
 
 const facts = { accepts: acceptsJson };
@@ -21,23 +21,30 @@ function createFixture() {
   const posts: { post: ClientPost; reply: Reply }[] = [];
   const listens: (EventId | undefined)[] = [];
   const adopted: string[] = [];
-  const endpoint = new OwnerEndpoint({
-    findHere: (key) =>
-      key !== 'k' && !adopted.includes(key)
-        ? undefined
-        : {
-            post: (post, reply) => void posts.push({ post, reply }),
-            listen: (after, reply) => {
-              listens.push(after);
-              reply.stream();
-            },
-            remove: (reply) => reply.answer({ kind: 'removed' }),
+  const handleHere = (key: string) =>
+    key !== 'k' && !adopted.includes(key)
+      ? undefined
+      : {
+          post: (post: ClientPost, reply: Reply) => void posts.push({ post, reply }),
+          listen: (after: EventId | undefined, reply: Reply) => {
+            listens.push(after);
+            reply.stream();
           },
-    openerOf: (_, { server }) =>
-      server === 's' ? (reply) => reply.answer({ kind: 'json', text: Buffer.from('{}') }) : undefined,
-    adopt: async (key) => void (key.startsWith('released') && adopted.push(key)),
-    isChanging: (key) => key === 'ending',
-  });
+          remove: (reply: Reply) => reply.answer({ kind: 'removed' }),
+        };
+  const endpoint = new OwnerEndpoint(
+    {
+      findConnected: () => undefined,
+      openerOf: (_, { server }) =>
+        server === 's' ? (reply) => reply.answer({ kind: 'json', text: Buffer.from('{}') }) : undefined,
+      telemetry: createTelemetry(),
+    },
+    {
+      handleHere,
+      isChanging: (key) => key === 'ending',
+      takeOverReleased: async (key) => void (key.startsWith('released') && adopted.push(key)),
+    },
+  );
   const serve = (asked: PeerRequest, body = ''): PeerFake => {
     const reply = createPeerReply();
     endpoint.serve(asked, Buffer.from(body), reply);

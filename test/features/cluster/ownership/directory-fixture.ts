@@ -4,9 +4,12 @@ import type { Adoption } from '../../../../src/core/session/record/adoption.ts';
 import type { Session } from '../../../../src/core/session/session.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
 import type { SessionRecord } from '../../../../src/core/store/session-records.ts';
+import type { ClusterOptions } from '../../../../src/features/cluster/cluster-parts.ts';
 import { Directory } from '../../../../src/features/cluster/ownership/directory.ts';
+import type { OwnershipGuard } from '../../../../src/features/cluster/ownership/guard.ts';
 import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
 import { aRecord } from '../../../contract/log-writer.ts';
+import { createTelemetry } from '../../../core/session/session-fixture.ts';
 import { createMemoryClusterStore } from '../../../support/memory-cluster/memory-cluster-store.ts';
 
 export const leaseMs = 6_000;
@@ -22,6 +25,7 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
   const store = createMemoryClusterStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000, leaseMs }, () => nowMs);
   onTestFinished(() => store.close());
   await store.instances.join('owner');
+  await store.instances.join('next');
   if (fields !== 'no record') await store.sessions.create(key, aRecord({ owner: 'owner', ...fields }));
   const state = {
     isHeld: true,
@@ -39,26 +43,33 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
   const handle = {} as SessionHandle;
   const find = vi.spyOn(store.sessions, 'find');
   const takeOver = vi.spyOn(store.sessions, 'takeOver');
-  const directory = new Directory({
+  const options = {
     store: { ...store, healthyForMs: () => state.healthyForMs },
-    lease: state as unknown as Lease,
-    leaseMs,
-    find: (of) => here.get(of),
-    handleOf: () => handle,
-    adopt(of, at, adoption) {
+    limits: { leaseMs },
+    find: (of: string) => here.get(of),
+    adopt(of: string, at: Server, adoption: Adoption) {
       adopted.push(adoption);
       const session = { isReady: true, server: at, principal, protocolVersion: '2025-11-25' } as unknown as Session;
       here.set(of, session);
       return session;
     },
-    findEnding: (of) => ending.get(of) ?? (may.end ? { leavesNoRecord: false } : undefined),
-    hadBreak: () => state.hadBreak,
-    onTakeoverLimit: () => undefined,
-    currentServer: (name) => (name === server.name ? server : undefined),
+    findEnding: (of: string) => ending.get(of) ?? (may.end ? { leavesNoRecord: false } : undefined),
+    currentServer: (name: string) => (name === server.name ? server : undefined),
     formerServer: () => undefined,
     mayAdopt: () => may.adopt,
-    findSuccessor: async () => may.successor,
-  });
+    peers: {
+      get names() {
+        return may.successor === undefined ? [] : [may.successor];
+      },
+    },
+    telemetry: createTelemetry(),
+  };
+  const guard = { handleOf: () => handle, opened: async () => undefined };
+  const directory = new Directory(
+    options as unknown as ClusterOptions,
+    state as unknown as Lease,
+    guard as unknown as OwnershipGuard,
+  );
   /** The owner's lease lapses. */
   const lose = (): void => {
     nowMs += leaseMs;

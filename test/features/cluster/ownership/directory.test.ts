@@ -282,7 +282,7 @@ describe('the directory takes a session over', () => {
     else read.mockImplementationOnce((...of) => waits.then(() => store.log.read(...of)));
     const located = directory.locate(visitor, undefined);
     await vi.waitFor(() => expect(step === 'takeOver' ? takeOver : read).toHaveBeenCalled());
-    expect(directory.isTakingOver(key)).toBe(true);
+    expect(directory.isChanging(key)).toBe(true);
     const settled = directory.settled();
     may.adopt = false;
     goOn();

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { accepted, faultAnswer, nothing, type Reply } from '../../../../src/core/reply/reply.ts';
 import type { Session } from '../../../../src/core/session/session.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
+import { type ClusterOptions, noticeMs } from '../../../../src/features/cluster/cluster-parts.ts';
 import { OwnershipGuard } from '../../../../src/features/cluster/ownership/guard.ts';
 import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
 import { request, response } from '../../../core/session/session-fixture.ts';
@@ -9,7 +10,9 @@ import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
 
 const storeWaitMs = 1_000;
-const answerWaitMs = 60_000;
+const leaseMs = 58_000;
+/** A lease, and the time to notice its loss. */
+const answerWaitMs = leaseMs + noticeMs;
 
 function createFixture() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -30,11 +33,11 @@ function createFixture() {
     listen: () => undefined,
     remove: (reply) => reply.answer(nothing),
   };
-  const guard = new OwnershipGuard({
-    lease: lease as unknown as Lease,
-    ...{ storeWaitMs, answerWaitMs },
-    elsewhere: () => elsewhere,
-  });
+  const guard = new OwnershipGuard(
+    { limits: { storeWaitMs, leaseMs } } as unknown as ClusterOptions,
+    lease as unknown as Lease,
+    () => elsewhere,
+  );
   const target = session as unknown as Session;
   const handle = guard.handleOf(target);
   const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
@@ -55,7 +58,7 @@ function createFixture() {
 describe('the guard of a registered session whose lease is held', () => {
   it('[C-18] keeps the status of an answer', () => {
     const { guard, session, post, first } = createFixture();
-    guard.verify(session.target, 1);
+    void guard.opened(session.target, 1);
     const reply = post();
     first().answer({ kind: 'json', text: Buffer.from('{}'), headers: undefined, status: 400 });
     expect(reply.given).toMatchObject({ kind: 'json', status: 400 });
@@ -63,7 +66,7 @@ describe('the guard of a registered session whose lease is held', () => {
 
   it('lets requests and answers pass at once', () => {
     const { guard, session, posted, post, json } = createFixture();
-    guard.verify(session.target, 1);
+    void guard.opened(session.target, 1);
     expect(guard.covers(session.target)).toBe(true);
     const reply = post();
     expect(posted).toHaveLength(1);
@@ -77,22 +80,31 @@ describe('the guard of a registered session whose lease is held', () => {
     ['it has ended', ({ session }) => Object.assign(session, { isReady: false })],
   ])('[P6] does not cover the session if %s', (_, change) => {
     const fixture = createFixture();
-    fixture.guard.verify(fixture.session.target, 1);
+    void fixture.guard.opened(fixture.session.target, 1);
     change(fixture);
     expect(fixture.guard.covers(fixture.session.target)).toBe(false);
   });
 
-  it('stays open when an earlier registration finishes later', () => {
+  it('stays open when an earlier registration finishes later', async () => {
     const { guard, lease, session } = createFixture();
+    let answer: (outcome: string) => void = () => undefined;
+    const register = () =>
+      new Promise((resolve) => {
+        answer = resolve;
+      });
+    Object.assign(session, { idleness: {}, log: { register, check: () => undefined } });
+    lease.term = 2;
+    const registering = guard.opened(session.target, 1);
     lease.term = 3;
-    guard.verify(session.target, 3);
-    guard.verify(session.target, 2);
+    await guard.opened(session.target, 3);
+    answer('registered');
+    await registering;
     expect(guard.covers(session.target)).toBe(true);
   });
 
   it('does not cover another session', () => {
     const { guard, session } = createFixture();
-    guard.verify(session.target, 1);
+    void guard.opened(session.target, 1);
     expect(guard.covers({ isReady: true } as unknown as Session)).toBe(false);
   });
 });
@@ -103,7 +115,7 @@ describe('a request to a session that its guard does not cover', () => {
     const reply = post();
     await pass(storeWaitMs - 1);
     expect([posted.length, reply.given]).toEqual([0, undefined]);
-    guard.verify(session.target, 1);
+    void guard.opened(session.target, 1);
     await pass();
     expect([posted.length, reply.given]).toEqual([1, undefined]);
     await pass(10 * storeWaitMs);
@@ -114,7 +126,7 @@ describe('a request to a session that its guard does not cover', () => {
     const { guard, lease, session, posted, pass, post } = createFixture();
     lease.isHeld = false;
     post();
-    guard.verify(session.target, 1);
+    void guard.opened(session.target, 1);
     await pass();
     expect(posted).toEqual([]);
     lease.isHeld = true;
@@ -154,7 +166,7 @@ describe('a request to a session that its guard does not cover', () => {
   it('is dropped when its client has left', async () => {
     const { guard, session, posted, pass, post } = createFixture();
     post().leave();
-    guard.verify(session.target, 1);
+    void guard.opened(session.target, 1);
     await pass(10 * storeWaitMs);
     expect(posted).toEqual([]);
   });
@@ -169,7 +181,7 @@ describe('a request to a session that its guard does not cover', () => {
 describe('an answer of a session that its guard no longer covers', () => {
   const begun = (message: unknown = request(1)) => {
     const fixture = createFixture();
-    fixture.guard.verify(fixture.session.target, 1);
+    void fixture.guard.opened(fixture.session.target, 1);
     const reply = fixture.post(message);
     fixture.lease.isHeld = false;
     return { ...fixture, reply };

@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LeaseRenewal } from '../../../../src/core/store/instances.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
+import type { ClusterOptions } from '../../../../src/features/cluster/cluster-parts.ts';
 import { Lease, settlingMs } from '../../../../src/features/cluster/ownership/lease.ts';
+import { createTelemetry } from '../../../core/session/session-fixture.ts';
 import { type Asked, createFakeInstances } from './fake-instances.ts';
 
 vi.mock('node:timers/promises', () => import('../../../support/fake-delay.ts'));
@@ -24,13 +26,14 @@ function createFixture() {
   const instances = createFakeInstances();
   const told: string[] = [];
   const holds: boolean[] = [];
-  const failures: unknown[] = [];
-  const lease: Lease = new Lease({
-    ...{ instances, leaseMs, renewMs, marginMs },
-    onHeld: () => void holds.push(lease.isHeld),
-    onTerm: () => void told.push(`term ${lease.term}`),
-    onFailed: (cause) => void failures.push(cause),
-  });
+  const telemetry = createTelemetry();
+  const { clusterFailures: failures } = telemetry;
+  const limits = { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs };
+  const lease: Lease = new Lease(
+    { store: { instances }, limits, telemetry } as unknown as ClusterOptions,
+    () => void holds.push(lease.isHeld),
+    () => void told.push(`term ${lease.term}`),
+  );
   const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
   const settle = async (asked: Asked<LeaseRenewal> | undefined, said: LeaseRenewal | Error = held()): Promise<void> => {
     if (said instanceof Error) asked?.fail(said);
@@ -241,9 +244,9 @@ describe('a registration round of an instance lease', () => {
 
   it('ends on request, but not before the first round', async () => {
     const { lease, told, join } = createFixture();
-    lease.beginTerm();
+    lease.noteRecovery();
     await join();
-    lease.beginTerm();
+    lease.noteRecovery();
     expect(told).toEqual(['term 1', 'term 2']);
   });
 

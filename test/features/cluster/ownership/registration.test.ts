@@ -2,9 +2,9 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Session } from '../../../../src/core/session/session.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
 import type { Registration } from '../../../../src/core/store/session-records.ts';
+import type { ClusterOptions } from '../../../../src/features/cluster/cluster-parts.ts';
 import { OwnershipGuard } from '../../../../src/features/cluster/ownership/guard.ts';
 import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
-import { registerAll, registerAndSettle } from '../../../../src/features/cluster/ownership/registration.ts';
 import { request } from '../../../core/session/session-fixture.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
@@ -14,26 +14,28 @@ const atOnce = 50;
 
 function createFixture() {
   const lease = { isHeld: true, term: 1, unsettledMs: 0, noteRegistered: vi.fn() };
-  const guard = new OwnershipGuard({
-    lease: lease as unknown as Lease,
-    ...{ storeWaitMs: 60_000, answerWaitMs: 60_000 },
-    elsewhere: () => ({}) as SessionHandle,
-  });
+  let all: readonly Session[] = [];
+  const options = { limits: { storeWaitMs: 60_000, leaseMs: 60_000 }, sessions: () => all };
+  const guard = new OwnershipGuard(
+    options as unknown as ClusterOptions,
+    lease as unknown as Lease,
+    () => ({}) as SessionHandle,
+  );
   const order: string[] = [];
   const open: (() => void)[] = [];
-  const createSession = (name: string, heardAt: number) => {
+  const createSession = (name: string, lastActivityAt: number) => {
     const register = () => {
       order.push(name);
       return new Promise<Registration>((resolve) => open.push(() => resolve('registered')));
     };
     const log = { register, check: vi.fn() };
-    const session = { name, isReady: true, idleness: { heardAt }, log, post: vi.fn(), end: vi.fn() };
+    const session = { name, isReady: true, idleness: { lastActivityAt }, log, post: vi.fn(), end: vi.fn() };
     return Object.assign(session as typeof session & Session);
   };
-  const registerThese = (sessions: readonly Session[]) =>
-    registerAll(sessions, lease as unknown as Lease, guard, (cause) => {
-      throw cause;
-    });
+  const registerThese = (sessions: readonly Session[]) => {
+    all = sessions;
+    return guard.beginTerm();
+  };
   /** Lets one registration after the other be answered until all are. */
   const answerAll = async (registering: Promise<void>): Promise<void> => {
     let isOver = false;
@@ -98,20 +100,13 @@ it('[P7] [P8] what waits for the store in a round that has passed is not tried a
 it('[P6] sessions that another instance may have taken over are registered twice, and act after the second time', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
-  const { guard, lease, createSession } = createFixture();
+  const { guard, lease, createSession, registerThese } = createFixture();
   const [kept, taken] = ['kept', 'taken'].map((name, index) => createSession(name, index)) as [Session, Session];
   const outcomes = vi.fn<() => Promise<Registration>>().mockResolvedValue('registered');
   kept.log.register = async () => 'registered';
   taken.log.register = outcomes;
   lease.unsettledMs = 5_000;
-  const registering = registerAndSettle(
-    () => [kept, taken],
-    lease as unknown as Lease,
-    guard,
-    (cause) => {
-      throw cause;
-    },
-  );
+  const registering = registerThese([kept, taken]);
   await vi.advanceTimersByTimeAsync(4_999);
   expect([guard.covers(kept), guard.covers(taken), lease.noteRegistered.mock.calls.length]).toEqual([false, false, 1]);
   outcomes.mockResolvedValue('fenced');
