@@ -80,12 +80,10 @@ export class JoinedChunks {
   }
 }
 
-/** `ArrayBuffer.transfer` is part of ES2024, which Node.js 20 lacks. */
-type Transferable = ArrayBufferLike & { readonly transfer?: (bytes: number) => unknown };
-
 function release({ buffer, length }: Buffer): void {
   if (length < minOwnBytes || length !== buffer.byteLength) return;
-  const memory: Transferable = buffer;
+  // `transfer` is part of ES2024, which Node.js 20 lacks.
+  const memory: ArrayBufferLike & { readonly transfer?: (bytes: number) => unknown } = buffer;
   memory.transfer?.(0);
 }
 

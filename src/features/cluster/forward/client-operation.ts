@@ -57,11 +57,15 @@ export function bodyOf(operation: ClientOperation): Buffer | undefined {
   ]);
 }
 
-/** The facts that travel: all but those that mean something only at this instance. */
-type SentFacts = Omit<EveryFact, 'receivedAt'>;
-
-/** The facts of a client's request for its owner. A new fact that is missing here does not compile. */
+/**
+ * The facts of a client's request for its owner: all but those that mean something only at this instance. A new fact that
+ * is missing here does not compile.
+ */
 function factsToSend({ accepts, forwarded = noHeaders, requestId }: RequestFacts): RequestFacts {
-  const sent: SentFacts = { accepts, forwarded: forwarded === noHeaders ? undefined : forwarded, requestId };
+  const sent: Omit<EveryFact, 'receivedAt'> = {
+    accepts,
+    forwarded: forwarded === noHeaders ? undefined : forwarded,
+    requestId,
+  };
   return sent as RequestFacts;
 }
