@@ -11,8 +11,8 @@ export type EventOf<Event extends { readonly type: string }, Type extends Event[
 >;
 
 /**
- * Joins sinks, such as a log, metrics, the status page: each event goes to all of them, in this order. A sink that throws harms neither the emitter nor the
- * other sinks; its fault is reported. Undefined sinks are left out.
+ * Joins sinks, such as a log, metrics and the status page: each event goes to all of them, in this order. A sink that
+ * throws harms neither the emitter nor the other sinks; its fault is reported. Undefined sinks are left out.
  */
 export function emitTo<Event>(sinks: readonly (Emit<Event> | undefined)[]): Emit<Event> {
   const present = sinks.filter((sink) => sink !== undefined);
