@@ -8,7 +8,10 @@ import { Tally } from './tally.mjs';
 
 const maxFaults = 20;
 
-/** Calls of one session, one after the other, until it is told to stop: with the longest of them in milliseconds. */
+/**
+ * One session makes one call after the other. Resolves with a function that ends this, and resolves with the session and its
+ * longest call in milliseconds.
+ */
 async function callUntilStopped(ports, tally) {
   const session = new McpSession(ports);
   await session.open();
@@ -22,12 +25,11 @@ async function callUntilStopped(ports, tally) {
       longestMs = Math.max(longestMs, performance.now() - startedAt);
     }
   })();
-  const stop = async () => {
+  return async () => {
     isOver = true;
     await calling;
     return { session, longestMs };
   };
-  return { stop };
 }
 
 /** `restMs` after each burst is what a gateway with warm spares has to start the next ones. */
@@ -47,7 +49,7 @@ export async function sessions(job) {
     return session;
   };
   const opened = [];
-  const beside = besides ? await callUntilStopped(ports, tally) : undefined;
+  const stopBeside = besides ? await callUntilStopped(ports, tally) : undefined;
   const until = performance.now() + runMs;
   const read = startMeter(job);
   while (opened.length < maxCount && performance.now() < until && tally.faultCount < maxFaults) {
@@ -55,7 +57,7 @@ export async function sessions(job) {
     if (restMs > 0) await sleep(restMs);
   }
   const used = read();
-  const { session, longestMs: longestBesideMs } = (await beside?.stop()) ?? {};
+  const { session, longestMs: longestBesideMs } = (await stopBeside?.()) ?? {};
   if (session !== undefined) opened.push(session);
   const notClosed = await closeSessions(opened);
   const { answers, latency, faults } = tally;
