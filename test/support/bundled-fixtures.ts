@@ -24,8 +24,7 @@ const servers = {
  * First, it removes those of runs that were killed themselves. Its name has the id of this process, and is short, since
  * paths of sockets must be.
  */
-async function makeTemporaryFolder(): Promise<string> {
-  const parent = tmpdir();
+async function makeTemporaryFolder(parent: string): Promise<string> {
   for (const name of await readdir(parent)) {
     const [, pid] = /^gw-(\d+)-/.exec(name) ?? [];
     if (pid !== undefined && !isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true });
@@ -51,7 +50,8 @@ function isAlive(pid: number): boolean {
  */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default async function bundleFixtures(): Promise<() => Promise<void>> {
-  const temporary = await makeTemporaryFolder();
+  const parent = tmpdir();
+  const temporary = await makeTemporaryFolder(parent);
   const folder = join(temporary, 'fixtures');
   await mkdir(folder);
   await Promise.all([
@@ -69,7 +69,11 @@ export default async function bundleFixtures(): Promise<() => Promise<void>> {
   process.env['TEST_GATEWAY'] = gatewayFile;
   // Gateways that run side by side would meet in the directory of this user.
   process.env['GANGWAY_REPLAY_STORE'] = 'memory';
-  return () => rm(temporary, { recursive: true, force: true });
+  // A second run in this process, of files that failed, makes a folder of its own.
+  return async () => {
+    process.env['TMPDIR'] = parent;
+    await rm(temporary, { recursive: true, force: true });
+  };
 }
 
 const { dependencies, optionalDependencies } = JSON.parse(
