@@ -6,7 +6,7 @@ import { CredentialWatch } from '../core/auth/credential-watch.ts';
 import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
 import { longestLineBytes } from '../core/backend/backend.ts';
 import { OfferedNames } from '../core/backend/offered-names.ts';
-import { createCors, withCors } from '../core/http/cors.ts';
+import { withCors } from '../core/http/cors.ts';
 import type { Endpoint } from '../core/http/http-context.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
 import { createAddressReader, createProxyCheck } from '../core/http/peer-address.ts';
@@ -267,7 +267,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   webSockets?.route(routes.onWebSocket);
   const certificate = readCertificateNow(config.listen.tls);
-  const answer = withCors(createCors(originRules), (context) => routes.http.answer(context));
+  const answer = withCors(originRules, (context) => routes.http.answer(context));
   const logged = (from?: string): Endpoint =>
     logRequests(answer, {
       logger: log.http,

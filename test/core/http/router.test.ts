@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCors, withCors } from '../../../src/core/http/cors.ts';
+import { withCors } from '../../../src/core/http/cors.ts';
 import type { Endpoint } from '../../../src/core/http/http-context.ts';
 import { faultPage, jsonResponse, respondWithJson } from '../../../src/core/http/respond.ts';
 import { asHandler, Routes } from '../../../src/core/http/router.ts';
@@ -15,7 +15,7 @@ function createRoutes(): Routes {
   routes.app.all('/mcp', asHandler(found));
   return routes;
 }
-const router = withCors(createCors(originRules({ allowOrigin: [app] })), createRoutes().answer);
+const router = withCors(originRules({ allowOrigin: [app] }), createRoutes().answer);
 
 function answer(endpoint: Endpoint, request: FakeRequest) {
   const { context, response } = createHttpContext(request);
