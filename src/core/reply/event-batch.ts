@@ -19,11 +19,6 @@ export abstract class EventBatch {
   abstract readonly at: EventId | undefined;
   abstract readonly events: readonly (SseEvent & ReadEvent)[];
 
-  /** True if nothing follows on the stream, as its log knows. */
-  get isLast(): boolean {
-    return false;
-  }
-
   /** The SSE text of all events. It is encoded once. */
   get text(): Buffer {
     this.#text ??= this.encode();
@@ -54,10 +49,6 @@ class LoggedBatch extends EventBatch {
   get at(): EventId | undefined {
     const newest = this.#logged.at(-1);
     return newest && positionOf(newest);
-  }
-
-  override get isLast(): boolean {
-    return this.#logged.at(-1)?.last === true;
   }
 
   get events(): readonly (SseEvent & ReadEvent)[] {

@@ -1,6 +1,5 @@
-import type { EventId } from '../../protocol/wire/event-id.ts';
-import { encodeEvent, type SseEvent } from '../../protocol/wire/sse.ts';
-import { EventBatch } from '../../reply/event-batch.ts';
+import type { SseEvent } from '../../protocol/wire/sse.ts';
+import { createBatch, type EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingReply, ForwardingSink } from '../../reply/forwarding-reply.ts';
 import type { CompleteAnswer, EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { filterTools, type MayCall } from './filter-tools.ts';
@@ -45,28 +44,12 @@ class FilteringSink extends ForwardingSink {
   write(batch: EventBatch): boolean {
     const events = batch.events.map((event) => this.#filter(event));
     const isSame = events.every((event, index) => event === batch.events[index]);
-    return this.sink.write(isSame ? batch : new FilteredBatch(batch.at, events));
+    return this.sink.write(isSame ? batch : createBatch(events));
   }
 
   #filter(event: SseEvent): SseEvent {
     if (event.kind !== 'message') return event;
     const data = filterTools(event.data, this.#mayCall);
     return data === event.data ? event : { ...event, data };
-  }
-}
-
-/** The events of a batch, with filtered lists. */
-class FilteredBatch extends EventBatch {
-  readonly at: EventId | undefined;
-  readonly events: readonly SseEvent[];
-
-  constructor(at: EventId | undefined, events: readonly SseEvent[]) {
-    super();
-    this.at = at;
-    this.events = events;
-  }
-
-  protected encode(): Buffer {
-    return Buffer.concat(this.events.map((event) => encodeEvent(event)));
   }
 }
