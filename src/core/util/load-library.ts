@@ -1,22 +1,5 @@
 import { createRequire } from 'node:module';
 
-/** The part of the search engine that is used. */
-export type SearchEngineClass = new (options: {
-  readonly fields: readonly string[];
-  tokenize(text: string): string[];
-  readonly searchOptions: {
-    readonly boost: Readonly<Record<string, number>>;
-    prefix(word: string): boolean;
-    fuzzy(word: string): number | false;
-  };
-}) => {
-  addAllAsync(documents: readonly { readonly id: number }[], options: { readonly chunkSize: number }): Promise<void>;
-  search(
-    query: string,
-    options: { filter(found: { readonly id: number }): boolean },
-  ): readonly { readonly id: number }[];
-};
-
 /** The libraries that are loaded when they are first used. */
 interface LateLibraries {
   /** For servers at a URL. */
@@ -24,7 +7,7 @@ interface LateLibraries {
   /** For clients and servers on a WebSocket. */
   readonly ws: typeof import('ws');
   /** For the search of tools. */
-  readonly minisearch: SearchEngineClass;
+  readonly minisearch: typeof import('minisearch').default;
   /** For files with JSON. */
   readonly 'jsonc-parser': typeof import('jsonc-parser');
 }
