@@ -5,8 +5,8 @@ import type { FilterOptions, NamedItem, PinnedTools } from '../../core/backend/f
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
 import type { ListSubscriber } from '../../core/backend/list-reader.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
+import type { ServerEvent } from '../../core/ops/server-events.ts';
 import type { UnwrapCall } from '../../core/server/server.ts';
-import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { Rates, Values } from '../../core/store/shared/shared-data.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 

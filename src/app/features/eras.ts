@@ -9,12 +9,12 @@ import type { StreamableHttpEndpointOptions } from '../../core/http/endpoints/st
 import type { CredentialMarks } from '../../core/keys/credential-marks.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
 import type { ConsoleTask } from '../../core/ops/console-hook.ts';
+import type { ServerEvent, TaskEvent } from '../../core/ops/server-events.ts';
+import type { SharedServerEvent } from '../../core/ops/shared-server-events.ts';
 import type { Reason } from '../../core/protocol/faults.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { Sessions } from '../../core/registry/sessions.ts';
 import type { Server } from '../../core/server/server.ts';
-import type { ServerEvent, TaskEvent } from '../../core/server/server-events.ts';
-import type { SharedServerEvent } from '../../core/server/shared-server-events.ts';
 import type { CreateGroupRules } from '../../core/session/group-rules.ts';
 import type { Changes, Reservations, Values } from '../../core/store/shared/shared-data.ts';
 import type { ClusterStore, Store } from '../../core/store/store.ts';

@@ -6,11 +6,11 @@ import type { SendUpstream } from '../../core/auth/upstream-request.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
+import type { ServerEvent } from '../../core/ops/server-events.ts';
 import type { Affinity } from '../../core/protocol/affinity.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 import type { Server } from '../../core/server/server.ts';
-import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { LegacyProcesses } from './eras.ts';
 

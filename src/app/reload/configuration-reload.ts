@@ -6,7 +6,7 @@ import { gatewayLeaves } from '../../config/options/options.ts';
 import { leafValue } from '../../config/tree/branch.ts';
 import { type Log, setLevels } from '../../core/ops/log/log.ts';
 import { readLogLevels } from '../../core/ops/log/log-parts.ts';
-import type { ServerEvent } from '../../core/server/server-events.ts';
+import type { ServerEvent } from '../../core/ops/server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { FileStates } from '../file-watch.ts';
 import type { ServerChanges } from '../servers/server-set.ts';

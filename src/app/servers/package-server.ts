@@ -9,7 +9,7 @@ import type { OpenBackend } from '../../core/backend/backend.ts';
 import { LaterBackend, type Opening } from '../../core/backend/later-backend.ts';
 import { childEnvironment } from '../../core/backend/stdio/launch/child-environment.ts';
 import { defaultPath } from '../../core/backend/stdio/launch/locate-program.ts';
-import type { ServerEvent } from '../../core/server/server-events.ts';
+import type { ServerEvent } from '../../core/ops/server-events.ts';
 import { detach } from '../../core/util/boundary.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { type GatewaySetup, needed } from '../features/gateway-features.ts';

@@ -1,7 +1,7 @@
 import type { RemoteServer } from '../../config/config.ts';
 import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
-import type { ServerEvent } from '../../core/server/server-events.ts';
+import type { ServerEvent } from '../../core/ops/server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { type GatewaySetup, needed } from '../features/gateway-features.ts';
 import type { Openers } from '../features/servers.ts';

@@ -20,11 +20,11 @@ import { canWatchMemory } from '../../core/backend/stdio/processes/memory-limit.
 import { openStdio, type StdioOptions } from '../../core/backend/stdio/stdio-backend.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 import { RerunPolicy } from '../../core/call/rerun.ts';
+import type { ServerEvent } from '../../core/ops/server-events.ts';
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { noHeaders, withoutSender } from '../../core/protocol/http/forwarded-headers.ts';
 import { Introduction } from '../../core/server/introduction.ts';
 import type { Server } from '../../core/server/server.ts';
-import type { ServerEvent } from '../../core/server/server-events.ts';
 import { reportFault } from '../../core/util/boundary.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { ModernAccess } from '../features/eras.ts';

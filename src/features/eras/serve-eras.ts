@@ -5,12 +5,12 @@ import { isolationOf, isRemote, isServedOverHttp, modernIsolationOf } from '../.
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import { linkIfAny } from '../../core/backend/link/link.ts';
 import type { RequestStates } from '../../core/keys/request-state.ts';
+import type { SharedServerEvent, UnusedOption } from '../../core/ops/shared-server-events.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { discoverRequest } from '../../core/protocol/modern/envelope.ts';
 import { anonymous } from '../../core/protocol/principal.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { Server } from '../../core/server/server.ts';
-import type { SharedServerEvent, UnusedOption } from '../../core/server/shared-server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { ModernEndpoint } from './endpoint/modern.ts';
 import { SessionlessEndpoint } from './endpoint/sessionless.ts';

@@ -1,7 +1,7 @@
+import type { PolicyPhase } from '../../core/ops/server-events.ts';
 import type { ByteRange } from '../../core/protocol/json.ts';
 import { findRange, readScalar, scanJson } from '../../core/protocol/json.ts';
 import { maxServerDepth } from '../../core/protocol/message/message.ts';
-import type { PolicyPhase } from '../../core/server/server-events.ts';
 
 /** What the policy has decided. */
 export type Decision =

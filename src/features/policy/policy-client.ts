@@ -1,6 +1,6 @@
 import type { PolicySettings } from '../../config/options/policy-option.ts';
+import type { PolicyFailure } from '../../core/ops/server-events.ts';
 import { createServiceClient, NoServiceAnswer } from '../../core/protocol/http/service-client.ts';
-import type { PolicyFailure } from '../../core/server/server-events.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
 
 /** The longest question and the longest answer. A tool's result is rarely as long, and both are in memory (P8). */

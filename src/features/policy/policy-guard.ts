@@ -8,6 +8,7 @@ import type { Outgoing } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
 import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { RequestStateBinding } from '../../core/keys/request-state.ts';
+import type { PolicyDecision, PolicyFailure, PolicyPhase } from '../../core/ops/server-events.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { decidedHeader, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
@@ -26,7 +27,6 @@ import {
 import { type ClientFeature, readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import { readsByUri } from '../../core/protocol/methods/methods.ts';
 import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
-import type { PolicyDecision, PolicyFailure, PolicyPhase } from '../../core/server/server-events.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
 import { ApprovalStates, approvalMs, bindingOf, isApprovalState } from './approval-state.ts';
 import { type Decision, readDecision } from './decision.ts';

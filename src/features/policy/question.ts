@@ -1,7 +1,7 @@
 import type { RequestSender } from '../../core/auth/request-sender.ts';
+import type { PolicyPhase } from '../../core/ops/server-events.ts';
 import { valueAt } from '../../core/protocol/json.ts';
 import { type Message, memberRange, memberValue } from '../../core/protocol/message/message.ts';
-import type { PolicyPhase } from '../../core/server/server-events.ts';
 
 /** A request that a policy decides about. */
 export interface AskedRequest {

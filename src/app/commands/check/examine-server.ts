@@ -1,11 +1,11 @@
 import type { ServerConfig } from '../../../config/config.ts';
 import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
 import { linkBackends } from '../../../core/backend/link/link.ts';
+import type { ServerEvent } from '../../../core/ops/server-events.ts';
 import { errorCodeIn } from '../../../core/protocol/json.ts';
 import { walkPages } from '../../../core/protocol/list-page.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import { methodNotFound } from '../../../core/protocol/revisions.ts';
-import type { ServerEvent } from '../../../core/server/server-events.ts';
 import { isObject } from '../../../core/util/is-object.ts';
 import type { ErasFeature } from '../../features/eras.ts';
 import type { Features, GatewaySetup } from '../../features/gateway-features.ts';

@@ -1,9 +1,9 @@
-import type { ServerEvent } from '../../server/server-events.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { helpOfEnd, withCheck } from '../health/start-help.ts';
 import type { RepeatedHelp } from '../repeated-help.ts';
+import type { ServerEvent } from '../server-events.ts';
 import type { Log } from './log.ts';
 import type { SessionByProcess } from './session-by-process.ts';
 

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { modernEra } from '../../protocol/known-revisions.ts';
-import type { DropCounts, SharedServerEvent, UnusedOption } from '../../server/shared-server-events.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { helpOfEnd } from '../health/start-help.ts';
 import type { RepeatedHelp } from '../repeated-help.ts';
+import type { DropCounts, SharedServerEvent, UnusedOption } from '../shared-server-events.ts';
 import { faultField } from './fault-log.ts';
 
 /** How much of a dropped message is logged at `debug`. */

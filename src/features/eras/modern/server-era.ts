@@ -1,10 +1,10 @@
 import type { EraProbe, LegacyProcesses, ModernAccess, ProbeOutcome } from '../../../app/features/eras.ts';
 import type { BackendEnd } from '../../../core/backend/backend.ts';
+import type { SharedServerEvent } from '../../../core/ops/shared-server-events.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import { differsByClient, isClientRefused, type Server } from '../../../core/server/server.ts';
-import type { SharedServerEvent } from '../../../core/server/shared-server-events.ts';
 import { failedStartReason } from '../../../core/session/end-reason.ts';
 import type { Emit } from '../../../core/util/telemetry/emit.ts';
 import { probeEra } from './era-probe.ts';

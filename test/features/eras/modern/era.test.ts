@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RerunPolicy } from '../../../../src/core/call/rerun.ts';
+import type { SharedServerEvent } from '../../../../src/core/ops/shared-server-events.ts';
 import type { Era } from '../../../../src/core/protocol/revisions.ts';
-import type { SharedServerEvent } from '../../../../src/core/server/shared-server-events.ts';
 import { probeEra } from '../../../../src/features/eras/modern/era-probe.ts';
 import { ModernServer } from '../../../../src/features/eras/modern/modern-server.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../../../support/fake-backend.ts';

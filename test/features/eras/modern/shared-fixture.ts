@@ -1,10 +1,10 @@
 import type { CallAnswer } from '../../../../src/core/call/call-answer.ts';
 import { RerunPolicy } from '../../../../src/core/call/rerun.ts';
+import type { ModernDropReason } from '../../../../src/core/ops/shared-server-events.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import { readBody } from '../../../../src/core/protocol/message/message.ts';
 import type { LogLevel } from '../../../../src/core/protocol/modern/log-levels.ts';
 import type { Server } from '../../../../src/core/server/server.ts';
-import type { ModernDropReason } from '../../../../src/core/server/shared-server-events.ts';
 import type { RequestOrigin } from '../../../../src/features/eras/modern/process/shared-calls.ts';
 import { type SharedProcessLimits, SharedServer } from '../../../../src/features/eras/modern/process/shared-server.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../../../support/fake-backend.ts';

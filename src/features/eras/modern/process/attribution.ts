@@ -1,4 +1,5 @@
 import type { RequestIds } from '../../../../core/backend/backend.ts';
+import type { ModernDropReason } from '../../../../core/ops/shared-server-events.ts';
 import type { RequestId } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
@@ -19,7 +20,6 @@ import {
   subscriptionOf,
 } from '../../../../core/protocol/modern/renumber.ts';
 import { readFilter, toSubscriptionNotification } from '../../../../core/protocol/modern/subscription-filter.ts';
-import type { ModernDropReason } from '../../../../core/server/shared-server-events.ts';
 import { contain } from '../../../../core/util/boundary.ts';
 import { ReplacedListens } from './replaced-listens.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
