@@ -1,6 +1,6 @@
 // src/app: composes a gateway from a configuration, and runs the commands of the program.
 
-import { hasAuthentication } from '../config/access/authentication-config.ts';
+import { hasAuthentication, strangersOf } from '../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { CredentialWatch } from '../core/auth/credential-watch.ts';
 import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
@@ -350,7 +350,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   return {
     ca: publicBase.ca,
     localUrl: publicBase.local,
-    sharing: describeSharing(config.servers, knownUsers(), isLoopback(config.listen.host)),
+    sharing: describeSharing(config.servers, knownUsers(), isLoopback(config.listen.host), strangersOf(config)),
     storeDirectory: opened.directory,
     packagesFolder: config.servers.some((server) => packageOf(server) !== undefined)
       ? packagesFolder(parts)

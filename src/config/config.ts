@@ -3,7 +3,7 @@
 import type { ApiKey } from '../core/auth/api-keys.ts';
 import { isLoopback } from '../core/auth/origin-rules.ts';
 import { readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
-import { hasAuthentication, isOnlyLocal } from './access/authentication-config.ts';
+import { hasAuthentication, strangersOf } from './access/authentication-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { type KeyRequest, readKeyRequest } from './access/key-request.ts';
 import { type DerivedValues, deriveValues } from './derived-values.ts';
@@ -190,7 +190,7 @@ export function readConfiguration({
   const keysOfFile =
     apiKeysFile === undefined ? undefined : checkKeysFile({ name: apiKeysFile, place: atKeysFile }, context);
   const isAuthenticated = hasAuthentication({ auth, apiKeys });
-  const isLocal = isLoopback(listen.host) && isOnlyLocal(options);
+  const isLocal = isLoopback(listen.host) && strangersOf(options) === undefined;
   const gateway: GatewayAccess = { ...options, isAuthenticated, isLocal };
   for (const server of servers) {
     const entry = [...(file?.servers ?? []), ...(file?.views ?? [])].find(({ name }) => name === server.name);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
-import { hasAuthentication, isOnlyLocal } from '../../config/access/authentication-config.ts';
+import { hasAuthentication, strangersOf } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { type ReportIssue, renderIssueMessage } from '../../config/issues.ts';
 import { namesAt } from '../../config/options/option-names.ts';
@@ -29,7 +29,7 @@ export function createLocalClients(
   config: GatewayConfig,
   logger: Logger,
 ): { readonly localClients: LocalClients; knownUsers(): KnownUsers } {
-  const isLocal = isOnlyLocal(config);
+  const isLocal = strangersOf(config) === undefined;
   const localClients = new LocalClients((stranger) => {
     if (isLocal && !hasAuthentication(config))
       logger.warn({ detail: strangerDetails[stranger] }, strangerMessages[stranger]);

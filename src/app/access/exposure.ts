@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { hasAuthentication } from '../../config/access/authentication-config.ts';
+import { hasAuthentication, type Strangers } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { isRemote, type KnownUsers, reuseOf } from '../../config/servers/process-sharing.ts';
 import { isLoopback } from '../../core/auth/origin-rules.ts';
@@ -47,7 +47,7 @@ export function warnOfSharing({ name, share }: ServerConfig, config: GatewayConf
 export function warnOfAffinity({ name, affinity, share }: ServerConfig, known: KnownUsers, logger: Logger): void {
   if (affinity === undefined || reuseOf(share, known) !== 'none') return;
   const detail =
-    'Anyone can be a client, so clients share no server processes. Configure authentication, or set --share all if all clients are yours.';
+    'The gateway does not know the users of its clients. Configure authentication, or set --share all if all clients are yours.';
   logger.warn(
     { server: name, detail },
     'the affinity has no effect, because unauthenticated clients share no processes',
@@ -57,12 +57,14 @@ export function warnOfAffinity({ name, affinity, share }: ServerConfig, known: K
 /**
  * One sentence for the banner: which clients meet the same processes.
  * @param known what the gateway knows of its users at the start
+ * @param strangers why it does not know them
  */
 export function describeSharing(
   servers: readonly (Pick<ServerConfig, 'share'> &
     Partial<Pick<ServerConfig, 'auth' | 'affinity' | 'address' | 'era'>>)[],
   known: KnownUsers,
   isOnThisMachine = true,
+  strangers: Strangers = 'anyone',
 ): string {
   const passing = servers.filter(({ auth }) => auth === 'upstream');
   if (passing.length > 0)
@@ -83,14 +85,19 @@ export function describeSharing(
   const [share] = shares;
   if (shares.size !== 1 || share === undefined) return 'Which clients share processes depends on the server (share).';
   if (share === 'all') return 'All clients share server processes, regardless of their user (--share all).';
-  if (share === 'request' || share === 'session') return `Sessions do not share server processes (--share ${share}).`;
+  if (share === 'request') return 'Sessions do not share server processes (--share request).';
+  // A modern server promises to keep nothing of its clients, so they share it even if their users are not known.
+  const shared = servers.every(({ era }) => era === 'legacy')
+    ? 'no server processes'
+    : 'only processes of modern servers';
+  if (share === 'session') return `Sessions share ${shared} (--share session).`;
   if (known === 'users')
     return share === 'auto'
       ? 'Users share no server processes.'
       : 'Each user has separate server processes. Sessions of one user share them.';
   if (known === 'local')
     return `Clients ${isOnThisMachine ? 'on this machine' : 'at private addresses'} count as one user (--share session separates them).`;
-  return 'They share no server processes, because anyone can be a client.';
+  return `They share ${shared}, because ${strangers === 'anyone' ? 'anyone can be a client' : 'clients of other instances can be of other users'}.`;
 }
 
 /** True if the gateway encrypts, or the configuration implies a proxy that does. */

@@ -14,13 +14,23 @@ export const hasAuthentication = ({ auth, apiKeys }: AuthenticationConfig): bool
   auth.oauth.issuers.length > 0 ||
   auth.proxy.userHeader !== undefined;
 
+/** Who may send requests besides the clients of this machine, or of its network: anybody, or clients of other instances. */
+export type Strangers = 'anyone' | 'other instances';
+
 /**
- * True if clients without authentication may count as one user, while none comes from a public address
- * (`LocalClients`): nothing in the configuration tells of a proxy or of other instances. On a loopback address, another
- * allowed host name tells of a proxy.
+ * Which strangers the configuration tells of. Anyone may come through a proxy, or to a public URL. On a loopback address,
+ * another allowed host name tells of a proxy. Undefined if clients without authentication may count as one user, while
+ * none comes from a public address (`LocalClients`).
  */
-export const isOnlyLocal = ({ auth, cluster, listen }: Pick<GatewayOptions, 'auth' | 'cluster' | 'listen'>): boolean =>
-  listen.publicUrl === undefined &&
-  cluster.redis === undefined &&
-  auth.proxy.addresses.length === 0 &&
-  (!isLoopback(listen.host) || listen.allowedHosts.every((name) => isLoopback(name)));
+export function strangersOf({
+  auth,
+  cluster,
+  listen,
+}: Pick<GatewayOptions, 'auth' | 'cluster' | 'listen'>): Strangers | undefined {
+  const isProxied =
+    listen.publicUrl !== undefined ||
+    auth.proxy.addresses.length > 0 ||
+    (isLoopback(listen.host) && !listen.allowedHosts.every((name) => isLoopback(name)));
+  if (isProxied) return 'anyone';
+  return cluster.redis === undefined ? undefined : 'other instances';
+}

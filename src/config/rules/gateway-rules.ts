@@ -12,7 +12,7 @@ import type { Rule } from './rules.ts';
 /** The options of the gateway, and how clients authenticate. */
 export interface GatewayAccess extends GatewayOptions {
   readonly isAuthenticated: boolean;
-  /** See `isOnlyLocal`. */
+  /** Only this machine reaches the gateway: see `strangersOf`. */
   readonly isLocal: boolean;
 }
 

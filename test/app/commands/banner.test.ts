@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { describeSharing } from '../../../src/app/access/exposure.ts';
 import type { ServerUrls } from '../../../src/app/addresses/server-urls.ts';
 import { type BannerDetails, programOf, renderBanner } from '../../../src/app/commands/banner.ts';
+import { strangersOf } from '../../../src/config/access/authentication-config.ts';
+import { readConfiguration } from '../../../src/config/config.ts';
 
 const at = (server: string, rest: Partial<ServerUrls> = {}): ServerUrls => ({
   server,
@@ -109,14 +111,38 @@ test.each([
   [['auto'], 'users', /^Users share no server processes\.$/],
   [['user'], 'users', /^Each user has separate server processes\. Sessions of one user share them\.$/],
   [['auto'], 'local', /^Clients on this machine count as one user \(--share session separates them\)\.$/],
-  [['auto'], 'unknown', /anyone can be a client\.$/],
-  [['session'], 'users', /do not share server processes \(--share session\)/],
+  [['auto'], 'unknown', /^They share only processes of modern servers, because anyone can be a client\.$/],
+  [['request'], 'users', /^Sessions do not share server processes \(--share request\)\.$/],
+  [['session'], 'users', /^Sessions share only processes of modern servers \(--share session\)\.$/],
   [['all'], 'unknown', /^All clients share server processes, regardless of their user/],
   [['auto', 'all'], 'users', /^Which clients share processes depends/],
 ] as const)('it says in one line who shares processes: %j, %s', (shares, known, line) => {
-  const sharing = describeSharing(
-    shares.map((share) => ({ share })),
-    known,
-  );
-  expect(sharing).toMatch(line);
+  const servers = shares.map((share) => ({ share }));
+  expect(describeSharing(servers, known)).toMatch(line);
+});
+
+const legacy = { share: 'auto', era: 'legacy' } as const;
+
+test.each([
+  [legacy, 'anyone', 'They share no server processes, because anyone can be a client.'],
+  [
+    legacy,
+    'other instances',
+    'They share no server processes, because clients of other instances can be of other users.',
+  ],
+  [{ ...legacy, share: 'session' }, 'anyone', 'Sessions share no server processes (--share session).'],
+] as const)('where users are not known, it says why they share none: %j, %s', (server, strangers, line) => {
+  expect(describeSharing([server], 'unknown', true, strangers)).toBe(line);
+});
+
+test.each([
+  [['--redis', 'redis://127.0.0.1'], 'other instances'],
+  [['--redis', 'redis://127.0.0.1', '--host', '0.0.0.0'], 'other instances'],
+  [['--redis', 'redis://127.0.0.1', '--public-url', 'https://mcp.example.com'], 'anyone'],
+  [['--allow-host', 'mcp.example.com'], 'anyone'],
+  [['--allow-host', 'localhost'], undefined],
+  [['--host', '0.0.0.0', '--allow-host', 'mcp.example.com'], undefined],
+] as const)('with %j, strangers are %s', (argv, strangers) => {
+  const read = readConfiguration({ argv: [...argv, '--', 'node'], env: {}, readFile: () => '' });
+  expect(read.ok && 'config' in read && strangersOf(read.config)).toBe(strangers);
 });

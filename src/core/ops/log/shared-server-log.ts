@@ -48,7 +48,7 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean, hel
         return logger.warn({ server: event.server, detail }, what);
       }
       case 'process-per-request': {
-        const detail = `Anyone can be a client here, and a client of ${modernEra} has no session. A tool that builds on an earlier call finds nothing. Configure authentication, or set --share all if all clients are yours. Clients that open a session keep their state.`;
+        const detail = `The gateway does not know the users of its clients, and a client of ${modernEra} has no session. A tool that builds on an earlier call finds nothing. Configure authentication, or set --share all if all clients are yours. Clients that open a session keep their state.`;
         return logger.warn(
           { server: event.server, detail },
           `each request of a client of ${modernEra} gets a new process of this server`,
