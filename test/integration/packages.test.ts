@@ -19,7 +19,7 @@ describe('one command starts a package', () => {
   test('from an empty folder; its program runs directly, and starts again without a network', async () => {
     const registry = await startPackageRegistry(weather);
     const gateway = await startInstalling(registry, ['@test/weather', '--city', 'Oslo']);
-    expect(gateway.stdout()).toContain(`Installed: @test/weather 1.0.0 from npm; in ${registry.folder}\n`);
+    expect(gateway.stdout()).toContain(`Packages: @test/weather 1.0.0 from npm; in ${registry.folder}\n`);
     expect(gateway.url).toMatch(/\/mcp$/);
     expect(await askServer(gateway)).toMatchObject({ version: '1.0.0', args: ['--city', 'Oslo'] });
     await openAnswered(gateway.url);

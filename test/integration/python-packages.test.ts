@@ -80,7 +80,7 @@ test.skipIf(!hasPython)(
       return JSON.parse(answer.json.result.content[0].text);
     };
     const gateway = await start('uvx:test-server', '--city', 'Oslo');
-    expect(gateway.stdout()).toContain('Installed: test-server 1.2.0 from PyPI');
+    expect(gateway.stdout()).toContain('Packages: test-server 1.2.0 from PyPI');
     expect(await askArguments(gateway.url)).toEqual(['--city', 'Oslo']);
     const commands = (await gateway.descendants()).map(({ command }) => command);
     expect(commands.some((command) => command.includes('venv/bin/python'))).toBe(true);

@@ -56,12 +56,12 @@ export function renderBanner(urls: readonly ServerUrls[], details: BannerDetails
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** What a server by name has become: the package, its version, and where it is. */
+/** What a server by name has become, or will become: the package, its version, and where it is. */
 function packagesOf(urls: readonly ServerUrls[], { packagesFolder }: BannerDetails): string[] {
   const packaged = urls.filter((each) => each.package !== undefined);
   if (packaged.length === 0) return [];
   const texts = packaged.map((each) => (urls.length === 1 ? '' : `${each.server}: `) + each.package);
-  return [`Installed: ${texts.join(', ')}; in ${packagesFolder}`];
+  return [`Packages: ${texts.join(', ')}; in ${packagesFolder}`];
 }
 
 /** One row for each server, first those that work. */

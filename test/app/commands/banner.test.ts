@@ -41,6 +41,18 @@ test('of several servers it says that they were not tried, and what tries them',
   ]);
 });
 
+test('servers by the name of a package have a line, which does not say that a missing package is installed', () => {
+  const urls = [
+    at('files', { package: 'files 1.0.0 from npm' }),
+    at('git', { package: 'git (not installed yet) from PyPI' }),
+  ];
+  const details = { packagesFolder: '/packages' };
+  expect(linesOf(urls, details)).toContain(
+    'Packages: files: files 1.0.0 from npm, git: git (not installed yet) from PyPI; in /packages',
+  );
+  expect(linesOf(urls.slice(0, 1), details)).toContain('Packages: files 1.0.0 from npm; in /packages');
+});
+
 test('a file whose name a shell would split is quoted', () => {
   expect(linesOf(two, { file: "my servers' list.json" }).join('\n')).toContain(
     `check --config "my servers' list.json"\n`,
