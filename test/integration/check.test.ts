@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { changingFile } from '../support/changing-file.ts';
@@ -69,6 +71,28 @@ describe('three broken servers: check says what to do', () => {
     });
   });
 });
+
+it.each([
+  ['/mpc?key=s3cret', 404, [], ['/mcp', '/mpc/mcp', '/sse']],
+  ['/alpha/', 405, ['--transport', 'http'], ['/mcp', '/alpha/mcp']],
+  ['/mcp', 404, ['--transport', 'http'], []],
+  ['/', 404, ['--transport', 'sse'], ['/sse']],
+])(
+  'names the path %s that a server does not know (%d, %j), and the likely ones',
+  async (path, status, args, likely) => {
+    const server = createServer((_, outgoing) => outgoing.writeHead(status).end());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { stdout, code } = await check(...args, origin + path);
+    const { pathname } = new URL(path, origin);
+    const tries = likely.length === 0 ? '' : `try ${likely.map((each) => origin + each).join(', ')}, or `;
+    expect(stdout).toContain(
+      `${origin} has no MCP server at the path ${pathname} (${status}). Correct the URL: ${tries}look for the path in the documentation of the server.\n`,
+    );
+    expect([stdout.includes('s3cret'), code]).toEqual([false, 1]);
+  },
+);
 
 it('names what a server offers, of both eras, as JSON', async () => {
   const [command, ...args] = everythingFixture;

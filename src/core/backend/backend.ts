@@ -159,6 +159,8 @@ export interface BackendEnd {
   readonly isUnauthorized?: boolean | undefined;
   /** The server could not be started because the gateway has no token for it. */
   readonly noToken?: NoTokenReason | undefined;
+  /** The HTTP status with which the server refused the first message at the configured URL. */
+  readonly status?: number | undefined;
   /** The server answered like a server of another transport. */
   readonly isOtherTransport?: boolean;
   /**

@@ -203,5 +203,5 @@ function endOfBoth(first: Try, second: Try): BackendEnd {
   const { isUnauthorized, noToken } = http.isUnauthorized || http.noToken ? http : sse;
   // The same cause by both transports, such as refused credentials, does not depend on the transport.
   const detail = http.detail === sse.detail ? http.detail : `${http.detail} ${sse.detail} ${transportAdvice}`;
-  return { reason: 'failed', detail, isUnauthorized, noToken, isOddAnswer: http.isOddAnswer };
+  return { reason: 'failed', detail, isUnauthorized, noToken, isOddAnswer: http.isOddAnswer, status: http.status };
 }

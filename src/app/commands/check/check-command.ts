@@ -16,6 +16,7 @@ import { examine, type Findings } from './examine-server.ts';
 import { adviceOnInstances, adviceOnRedis, adviceOnServer, adviceOnViewFilters } from './findings-advice.ts';
 import { adviceOnView } from './name-advice.ts';
 import type { FilteredItems } from './unused-filters.ts';
+import { explainWrongPath } from './wrong-path.ts';
 
 /** The result of checking a server. */
 export type CheckedServer =
@@ -179,7 +180,8 @@ export async function tryServer(
     const failure = error instanceof ServerUnusableError ? error : new ServerUnusableError(why, { output: lines });
     const { message, help: known, output, end } = failure;
     const help = helpForCommand(known, server.address === undefined ? [server.command, ...server.args] : []);
-    return { isFine: false, server, failure: new ServerUnusableError(message, { help, output, ...(end && { end }) }) };
+    const what = explainWrongPath(server.address, end?.status) ?? message;
+    return { isFine: false, server, failure: new ServerUnusableError(what, { help, output, ...(end && { end }) }) };
   }
 }
 

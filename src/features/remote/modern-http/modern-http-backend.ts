@@ -148,7 +148,10 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       const isOtherTransport = failure.isOtherTransport ?? (!outcome.ok && isRefusal(status));
       // A server can name its login in the other era alone.
       const isOddAnswer = failure.isOddAnswer === true || status > 0;
-      return detach('backend', finish({ ...failedStart(failure, isOtherTransport), isOddAnswer }));
+      return detach(
+        'backend',
+        finish({ ...failedStart(failure, isOtherTransport), isOddAnswer, status: outcome.status }),
+      );
     }
     hasAnswered = true;
     if (outcome.ok) events.onMessages([outcome.response], [id]);

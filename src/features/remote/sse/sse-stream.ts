@@ -114,8 +114,9 @@ export function openSseStream(
         return { reason: 'failed', detail: explainTls(where) };
       const fault = findFault(answer, where, isPassedOn ? 'passed-on' : readLoginOffer(answer.headers));
       if (fault !== undefined) {
-        const flags = { isOtherTransport: isOtherServer(answer), isUnauthorized: isUnauthorized(answer.status) };
-        return { reason: 'failed', detail: fault, ...flags };
+        const { status } = answer;
+        const flags = { isOtherTransport: isOtherServer(answer), isUnauthorized: isUnauthorized(status) };
+        return { reason: 'failed', detail: fault, status, ...flags };
       }
       const lateDetail = `${where} sent no endpoint event within ${endpointTimeoutMs} ms. Check that it is the URL of an HTTP+SSE server.`;
       limit(endpointTimeoutMs, { reason: 'failed', detail: lateDetail, isOtherTransport: true });

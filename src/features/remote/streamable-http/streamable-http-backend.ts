@@ -194,7 +194,7 @@ export function openStreamableHttp(
     initializeId = undefined;
     if (end.outcome !== 'failed') return false;
     const isOtherTransport = end.isOtherTransport ?? otherStatuses.has(end.status ?? 0);
-    detach('backend', finish(failedStart(end, isOtherTransport)));
+    detach('backend', finish({ ...failedStart(end, isOtherTransport), status: end.status }));
     return true;
   }
 

@@ -156,6 +156,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     endConnection({
       reason: 'failed',
       detail: explainAnswer(statusCode, where),
+      status: statusCode,
       isUnauthorized: isUnauthorized(statusCode),
     });
   });
