@@ -46,7 +46,7 @@ export function outcomeOf(answer: Pick<Answer, 'status' | 'text' | 'messages'>, 
 /** How it ended where there is no answer: `broken` by the connection, or the reason of a fault that somebody threw. */
 export function outcomeOfError(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException;
-  if (/ECONNRE|EPIPE/.test(code ?? '') || /socket hang up|connection closed|aborted|^fetch failed/i.test(message))
+  if (/ECONNRE|EPIPE/.test(code ?? '') || /socket hang up|connection closed|aborted|fetch failed/i.test(message))
     return 'broken';
   if (message.startsWith('Ended before')) return 'broken';
   // All that the SDK's client of HTTP+SSE tells of the answer to its GET. Here, only a store that is away makes it 503.
