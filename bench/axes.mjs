@@ -45,7 +45,7 @@ export const axes = {
     note: 'each session has a GET stream; growth since the first session',
     x: { label: 'sessions', ticks: [50, 200, 500, 1_000, 2_000] },
     lines: [
-      { name: 'ours', target: named('ours-many', ours(many)), scenarioAt: () => idleAt(2_000) },
+      { name: 'ours', target: named('ours-many'), scenarioAt: () => idleAt(2_000) },
       { name: 'ideal', target: named('ideal'), scenarioAt: () => idleAt(2_000) },
       { name: 'supergateway', target: named('supergateway'), scenarioAt: () => idleAt(500) },
       { name: 'mcp-proxy', target: named('mcp-proxy'), scenarioAt: () => idleAt(500) },
@@ -63,7 +63,7 @@ export const axes = {
       ticks: [1, 16, 100, 1_000, 2_000, 5_000],
     },
     lines: [
-      { name: 'ours, STDIO', target: named('ours-many', ours(many)), scenarioAt: echoAmong, most: 2_000 },
+      { name: 'ours, STDIO', target: named('ours-many'), scenarioAt: echoAmong, most: 2_000 },
       { name: 'ideal, STDIO', target: named('ideal'), scenarioAt: echoAmong, most: 2_000 },
       {
         name: 'ours, HTTP',

@@ -13,6 +13,10 @@ export const rules = [
     leavesOut: ({ only }, { hibernates }) => hibernates === true && only === undefined,
   },
   {
+    why: 'More sessions than a gateway takes by default are those of the target that takes them, and of the ideal.',
+    leavesOut: ({ only, name }, { isMany }) => isMany === true && only === undefined && name !== 'ideal',
+  },
+  {
     why: 'What translation costs is seen with clients of the other era: -translated has those of 2026-07-28, -on-modern those before.',
     leavesOut: ({ server }, scenario) =>
       (server === 'legacy' && !isModern(scenario)) || (server === 'modern' && isModern(scenario)),

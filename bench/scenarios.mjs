@@ -89,6 +89,7 @@ const all = [
   paced('64k'),
   ['session-per-call', sessionPerCall],
   ['idle', { ...idle, steps: [1, 50, 200, 1_000] }],
+  ['idle-many', { ...idle, steps: [1, 1_000, 2_000], limitMs: 300_000, isMany: true }], // what one session more takes
   [
     'hibernated',
     { ...idle, steps: [1, 1_000, 2_000, 3_500, 5_000], settleMs: 5_000, hibernates: true, limitMs: 300_000 },

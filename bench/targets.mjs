@@ -82,6 +82,7 @@ const isSessionCalls = ({ kind }) => kind === 'session-calls';
 /** The calls whose cost another instance between client and owner is looked at for. */
 const isHop = ({ name }) => /^(echo-(1x1-100|16x1-100|16x1-64k|1x1-1m)-string|stream-(1|16))$/.test(name);
 const mayBeTask = ({ name }) => /^(echo|modern|modern-tasks)-16x1-100-string$/.test(name);
+const isMany = ({ isMany }) => isMany === true;
 const isHibernation = ({ hibernates }) => hibernates === true;
 
 /** Sessions in files, as by default, in the folder of the target. */
@@ -122,6 +123,7 @@ export const targets = {
     reference: 'ours',
     preloaded: ['--import', path.join(here, 'targets/ballast.mjs')],
   }),
+  'ours-many': ours({ only: isMany, more: ['--max-sessions', '10000'] }),
   'ours-hibernate': ours({
     only: isHibernation,
     more: ['--defaults.hibernateAfter', '1s', '--max-sessions', '10000'],

@@ -30,9 +30,12 @@ const growth = (from, to, what = 'residentKib') => (to[what] - from[what]) / (to
 /** KiB by which the gateway, or Redis, grows with each session, from the fewest to the most. */
 export const kibPerSession = ({ steps }) => steps && positive(growth(steps[0], steps.at(-1)));
 export const redisKibPerSession = ({ steps }) => steps && positive(growth(steps[0], steps.at(-1), 'redisKib'));
-/** The same from 200 sessions to 1,000: what one session more takes, without what is there once. */
+/**
+ * The same from 1,000 sessions to 2,000: what one session more takes. Before, the space that V8 has for new objects grows
+ * to its limit, which a process pays once.
+ */
 export const kibAtMargin = ({ steps }) => {
-  const [from, to] = [200, 1_000].map((count) => steps?.find(({ sessions }) => sessions === count));
+  const [from, to] = [1_000, 2_000].map((count) => steps?.find(({ sessions }) => sessions === count));
   return from && to && positive(growth(from, to));
 };
 /** The same between the last two steps, as a multiple of that between all others: 1 for growth that is linear. */

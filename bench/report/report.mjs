@@ -30,7 +30,7 @@ const columns = [
   { title: 'Redis CPU per event, µs', value: of.redisCpuOfEvents },
   { title: 'Gateway memory, MiB', value: of.memoryMib },
   { title: 'Gateway memory per session, KiB', value: of.kibPerSession },
-  { title: 'from 200 to 1,000 sessions', value: of.kibAtMargin },
+  { title: 'from 1,000 to 2,000 sessions', value: of.kibAtMargin },
   { title: 'Redis memory per session, KiB', value: of.redisKibPerSession },
   { title: 'Listens after, ms', value: of.listenMs },
   { title: 'First answer after, ms', value: of.startMs },
