@@ -84,7 +84,7 @@ export class HttpReply implements Reply {
 }
 
 /** Calls back when the response is closed, also if it is closed already. */
-function whenClosed(outgoing: ServerResponse, listener: () => void): void {
+export function whenClosed(outgoing: ServerResponse, listener: () => void): void {
   if (outgoing.destroyed) queueMicrotask(listener);
   else outgoing.on('close', listener);
 }

@@ -27,8 +27,6 @@ export interface MemorySessions extends Immediate<SessionRecords> {
   keys(): Iterable<string>;
   /** The number of keys. */
   readonly count: number;
-  /** Removes a session without a trace. */
-  remove(key: string): void;
   /** Puts a session in place of one with the same key, or of its tombstone. The caller counts the bytes of its log. */
   restore(key: string, session: MemorySession): void;
   /** The mark of a session's end; undefined if the session has not ended, or if the mark has expired. */
@@ -127,7 +125,6 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
 
   return {
     get,
-    remove,
     underEpoch,
     values: () => sessions.values(),
     keys: () => sessions.keys(),

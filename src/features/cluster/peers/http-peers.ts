@@ -68,7 +68,6 @@ const helpForRefusal: ReadonlyMap<string, string> = new Map([
 class Peer {
   readonly name: string;
   readonly address: string;
-  readonly version: number;
   /** The connections that no request uses: the last used one is the last. */
   readonly kept: Client[] = [];
   readonly calls = new Set<ResponseReader>();
@@ -81,15 +80,12 @@ class Peer {
   isReported = false;
   /** Why it refuses all requests; undefined if it does not. */
   refusal: string | undefined;
-
   isClosed = false;
 
   constructor(name: string, address: string) {
     this.name = name;
     this.address = address;
-    const version = commonVersion(address);
-    this.version = version ?? 0;
-    if (version === undefined) this.refusal = otherVersion(address);
+    if (commonVersion(address) === undefined) this.refusal = otherVersion(address);
   }
 
   /** Keeps the connection of a request that is over. It may be broken, and then connects again for the next request. */

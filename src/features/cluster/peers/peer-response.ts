@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { whenClosed } from '../../../core/http/replies/http-reply.ts';
 import { challengeTo, isUpstreamRefusal } from '../../../core/protocol/http/upstream-challenge.ts';
 import type { EventBatch } from '../../../core/reply/event-batch.ts';
 import type { CompleteAnswer, EventSink, FaultAnswer, Headers, RequestFacts } from '../../../core/reply/reply.ts';
@@ -136,12 +137,6 @@ interface Extras {
 function extrasOf({ headers, status }: Extras): Headers {
   if (headers === undefined && (status === undefined || status === 200)) return {};
   return { [extrasHeader]: Buffer.from(JSON.stringify({ headers, status })).toString('base64') };
-}
-
-/** Calls back when the response is closed, also if it is closed already. */
-function whenClosed(outgoing: ServerResponse, listener: () => void): void {
-  if (outgoing.destroyed) queueMicrotask(listener);
-  else outgoing.once('close', listener);
 }
 
 /** The response to whatever comes on a connection that is not served. */
