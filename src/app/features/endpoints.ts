@@ -16,6 +16,8 @@ import type { Openers, TransportOptions } from './servers.ts';
 export interface CardsFeature {
   /** Adds the cards of all endpoints, at paths that are free. */
   addRoutes(routes: Routes, config: GatewayConfig, served: readonly CardServer[], originRules: OriginRules): void;
+  /** Makes what learns from a server's answers how the server introduces itself. */
+  createIntroduction(): NonNullable<Server['introduction']>;
 }
 
 /** A server that a card describes. */

@@ -23,7 +23,6 @@ import { RerunPolicy } from '../../core/call/rerun.ts';
 import type { ServerEvent } from '../../core/ops/server-events.ts';
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { noHeaders, withoutSender } from '../../core/protocol/http/forwarded-headers.ts';
-import { Introduction } from '../../core/server/introduction.ts';
 import type { Server } from '../../core/server/server.ts';
 import { reportFault } from '../../core/util/boundary.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
@@ -216,7 +215,7 @@ export function runServer(
   });
   const credentials = configuredCredentials(config);
   const server: Server = {
-    ...serverFacts(config, pool.open, reruns),
+    ...serverFacts(config, pool.open, reruns, setup.features),
     isRemote: config.address !== undefined,
     authorizesClients: config.auth === 'upstream',
     sharesProcess: config.era === 'modern',
@@ -249,11 +248,11 @@ const shownHeadersOf = ({ policy, limits }: ServerConfig): readonly string[] | u
   policySettings(policy)?.showHeaders ?? (limits.resultBytes === undefined ? undefined : []);
 
 /** What sessions know of each server, also of a view. */
-export const serverFacts = (config: ServerConfig, open: OpenBackend, reruns: RerunPolicy) => ({
+export const serverFacts = (config: ServerConfig, open: OpenBackend, reruns: RerunPolicy, { cards }: Features) => ({
   name: config.name,
   digest: configurationDigest(config),
   open,
-  introduction: new Introduction(),
+  introduction: cards?.createIntroduction(),
   startTimeoutMs: config.timeouts.startMs,
   onBackendExit: config.onExit,
   reruns,

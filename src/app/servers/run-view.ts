@@ -49,7 +49,7 @@ export function runView(
     onOutputDropped: () => undefined,
   });
   const server = {
-    ...serverFacts(config, pool.open, reruns),
+    ...serverFacts(config, pool.open, reruns, features),
     shownHeaders,
     memberNeeds,
     unwrapCall: address.searchTools ? needed(features.toolSearch, 'searchTools of a view').unwrapCall : undefined,

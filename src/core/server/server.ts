@@ -5,7 +5,6 @@ import type { Affinity } from '../protocol/affinity.ts';
 import type { ClientCredentials } from '../protocol/http/client-credentials.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
-import type { Introduction } from './introduction.ts';
 
 /** One configured server, as sessions use it. */
 export interface Server {
@@ -13,8 +12,8 @@ export interface Server {
   /** Identifies the server's configuration. An instance with another digest must not restore the server's sessions. */
   readonly digest: string;
   readonly open: OpenBackend;
-  /** Notes how the server introduces itself; absent if nobody asks for that. */
-  readonly introduction?: Introduction;
+  /** Reads how the server introduces itself, in each successful answer to `initialize` or `server/discover`. */
+  readonly introduction?: { note(answer: Buffer): void } | undefined;
   /** The client headers that the server gets, in lower case; absent for none. */
   readonly forwardHeaders?: readonly string[];
   /** The further credentials of each client that the server gets and requires; absent for none. */

@@ -8,8 +8,8 @@ import { isLoopback } from '../../core/auth/origin-rules.ts';
 import type { Routes } from '../../core/http/router.ts';
 import { credentialHeaders } from '../../core/protocol/http/client-credentials.ts';
 import { isLegacyRevision, legacyRevisions, modernRevisions } from '../../core/protocol/known-revisions.ts';
-import type { ServerInfo } from '../../core/server/introduction.ts';
 import { differsByClient } from '../../core/server/server.ts';
+import { Introduction, type ServerInfo } from './introduction.ts';
 import { addCardRedirect, addCardRoute } from './server-card.ts';
 
 /** The place that SEP-2127 reserves for the card of the server at a Streamable HTTP URL. */
@@ -75,7 +75,9 @@ const needsLogin = (config: GatewayConfig, { auth }: ServerConfig): boolean =>
 function cardOf(served: CardServer, { mcp, legacySse }: EndpointPaths, base: string, config: GatewayConfig): object {
   const { config: own, server } = served;
   // The server may name itself differently to each client.
-  const info = differsByClient(server) ? undefined : server.introduction?.info;
+  const { introduction } = server;
+  const isKnown = introduction instanceof Introduction && !differsByClient(server);
+  const info = isKnown ? introduction.info : undefined;
   const headers = headersOf(config, own);
   const common = headers.length === 0 ? {} : { headers };
   return {

@@ -1,6 +1,6 @@
-import { type Handshake, readHandshake } from '../protocol/handshake.ts';
-import { scalarAt } from '../protocol/json.ts';
-import { serverInfoKey } from '../protocol/modern/envelope.ts';
+import { type Handshake, readHandshake } from '../../core/protocol/handshake.ts';
+import { scalarAt } from '../../core/protocol/json.ts';
+import { serverInfoKey } from '../../core/protocol/modern/envelope.ts';
 
 /** What a server has said of itself: `Implementation` in the schema of MCP. */
 export interface ServerInfo {
