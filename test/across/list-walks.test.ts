@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { filterTools } from '../../src/core/auth/scopes/filter-tools.ts';
 import { FilterRules } from '../../src/core/backend/filter-rules.ts';
-import { filterTools } from '../../src/core/http/replies/filter-tools.ts';
 import { readListItems } from '../../src/core/protocol/list-page.ts';
 import { findRemoval, removeFromEach } from '../../src/core/protocol/message/edit-members.ts';
 import { offeredTools } from '../../src/core/protocol/modern/offered-tools.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ViewNames } from '../../src/config/servers/view-names.ts';
+import { filterTools } from '../../src/core/auth/scopes/filter-tools.ts';
 import type { Backend, BackendEvents } from '../../src/core/backend/backend.ts';
 import { FilterRules } from '../../src/core/backend/filter-rules.ts';
 import { linkBackends } from '../../src/core/backend/link/link.ts';
@@ -8,7 +9,6 @@ import { MirroredParameters } from '../../src/core/backend/mirrored-parameters.t
 import { OfferedNames } from '../../src/core/backend/offered-names.ts';
 import { RerunPolicy } from '../../src/core/call/rerun.ts';
 import { Tasks } from '../../src/core/call/tasks.ts';
-import { filterTools } from '../../src/core/http/replies/filter-tools.ts';
 import { type Message, readGatewayMessage } from '../../src/core/protocol/message/message.ts';
 import { listOf } from '../../src/core/protocol/methods/methods.ts';
 import { offeredTools } from '../../src/core/protocol/modern/offered-tools.ts';

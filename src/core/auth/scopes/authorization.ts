@@ -4,6 +4,7 @@ import { pathOf } from '../../protocol/http/request-header.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { challengeHeader } from '../challenges.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from '../identity.ts';
+import type { MayCall } from './filter-tools.ts';
 import { requestedScope } from './scope-names.ts';
 import type { ScopeRules } from './scope-rules.ts';
 
@@ -75,7 +76,7 @@ export class Authorization {
   }
 
   /** Returns the filter of this client's lists of tools; undefined if the client sees all tools. */
-  listFilter(identity: Identity): ((tool: string) => boolean) | undefined {
+  listFilter(identity: Identity): MayCall | undefined {
     if (!this.#filtersLists || identity.scopes === undefined) return undefined;
     return (tool) => hasAllScopes(identity, this.#rules.neededByTool(tool));
   }

@@ -1,9 +1,7 @@
 // src/core/http/pipeline: the steps before an endpoint: guard, authentication, quotas, reading, scopes, tracing.
 
-import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { readToken } from '../../auth/bearer-token.ts';
 import { nextNonceOf } from '../../auth/challenges.ts';
 import type { Identity } from '../../auth/identity.ts';
 import {
@@ -13,7 +11,7 @@ import {
   printableText,
   type RefusalDetail,
 } from '../../auth/identity.ts';
-import { withSender } from '../../auth/request-sender.ts';
+import { withSender, withTokenSubject } from '../../auth/request-sender.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
 import type { CallTelemetry } from '../../call/call-events.ts';
 import type { CredentialMarks } from '../../keys/credential-marks.ts';
@@ -27,8 +25,6 @@ import {
   memberHeader,
   noHeaders,
   readForwardedHeaders,
-  subjectHeader,
-  subjectTokenHeader,
 } from '../../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { Quotas } from '../../quota/quotas.ts';
@@ -41,34 +37,6 @@ import { hasResponse } from '../malformed-requests.ts';
 import type { ReachedEndpoint } from '../request-context.ts';
 import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
 import type { RequestTracing } from './traced-messages.ts';
-
-/** The user of an identity, and its scopes, as digests. Requests with the same token have the same identity object. */
-const digests = new WeakMap<Identity, string>();
-
-/**
- * Adds the sender's access token, which the connection to the server exchanges (docs/decisions/0037). Returns the
- * reason if the sender has no token: an API key, or the name of a user from a proxy, cannot be exchanged.
- */
-function withTokenSubject(
-  forwarded: ForwardedHeaders,
-  identity: Identity,
-  incoming: IncomingMessage,
-): ForwardedHeaders | Extract<Reason, 'access_token_required' | 'forwarded_too_large'> {
-  const token = isByAccessToken(identity) ? readToken(incoming) : undefined;
-  if (token === undefined) return 'access_token_required';
-  const digest = digests.get(identity) ?? digestOf(identity);
-  digests.set(identity, digest);
-  const values = { ...forwarded, [subjectTokenHeader]: token.text, [subjectHeader]: digest };
-  return areHeadersTooLarge(values) ? 'forwarded_too_large' : values;
-}
-
-/** Issuers of access tokens are URLs. The other kinds of credentials have a word in place of an issuer. */
-const isByAccessToken = ({ principal }: Identity): boolean => /^https?:/.test(principal.issuer);
-
-function digestOf({ principal: { issuer, subject, client }, scopes }: Identity): string {
-  const user = hash('sha256', JSON.stringify([issuer, subject, client]), 'base64url');
-  return `${user}.${hash('sha256', JSON.stringify([...(scopes ?? [])].sort()), 'base64url')}`;
-}
 
 /** Options of the admission to every endpoint of a server. */
 export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {

@@ -1,8 +1,8 @@
+import { filterTools, type MayCall } from '../../auth/scopes/filter-tools.ts';
 import type { SseEvent } from '../../protocol/wire/sse.ts';
 import { createBatch, type EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingReply, ForwardingSink } from '../../reply/forwarding-reply.ts';
 import type { CompleteAnswer, EventSink, Headers, Reply } from '../../reply/reply.ts';
-import { filterTools, type MayCall } from './filter-tools.ts';
 
 /**
  * Creates a reply that lists only the tools that its client may call (docs/decisions/0102). The reply is the last stage

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filterTools } from '../../../../src/core/http/replies/filter-tools.ts';
+import { filterTools } from '../../../../src/core/auth/scopes/filter-tools.ts';
 import { filteringReply } from '../../../../src/core/http/replies/filtering-reply.ts';
 import { createLoggedBatch, createMessageBatch } from '../../../../src/core/reply/event-batch.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
