@@ -82,10 +82,6 @@ export class CallBook<C extends BookedCall> {
     return this.#awaited.get(call.id) === call;
   }
 
-  isCancelled(call: C): boolean {
-    return this.#cancelled?.get(call.id)?.call === call;
-  }
-
   add(call: C): void {
     this.#awaited.set(call.id, call);
     if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
