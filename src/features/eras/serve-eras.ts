@@ -49,7 +49,7 @@ export function serveEras(gateway: ErasOptions, states: RequestStates, options: 
       return modern.era;
     },
     get callsInFlight() {
-      return modern.inFlight.calls;
+      return modern.callsInFlight;
     },
     join(server: Server) {
       const { store, version, marks, emit, config: all } = gateway;

@@ -108,9 +108,9 @@ export class ModernServer {
     return this.serverEra.era;
   }
 
-  /** The clients' calls and subscription streams in flight. */
-  get inFlight(): { readonly calls: number; readonly streams: number } {
-    return this.#tenants.inFlight;
+  /** The clients' calls in flight. */
+  get callsInFlight(): number {
+    return this.#tenants.callsInFlight;
   }
 
   /** True if all clients share one process. */

@@ -226,11 +226,9 @@ export class SharedServer {
     return this.#calls.all().some(({ isOfProbe }) => !isOfProbe) || this.tasks.areUnfinished(performance.now());
   }
 
-  /** As `ModernServer.inFlight`. */
-  get inFlight(): { readonly calls: number; readonly streams: number } {
-    const all = this.#calls.all();
-    const streams = all.reduce((sum, { isListen }) => sum + Number(isListen), 0);
-    return { calls: all.length - streams, streams };
+  /** The calls in flight, without subscriptions. */
+  get callsInFlight(): number {
+    return this.#calls.all().filter(({ isListen }) => !isListen).length;
   }
 
   /**

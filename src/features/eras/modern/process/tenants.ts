@@ -59,15 +59,11 @@ export class Tenants {
     return this.#common;
   }
 
-  /** The clients' calls and subscription streams in flight, at all tenants. */
-  get inFlight(): { readonly calls: number; readonly streams: number } {
-    if (this.#common !== undefined) return this.#common.inFlight;
-    let [calls, streams] = [0, 0];
-    for (const { inFlight } of this.#all) {
-      calls += inFlight.calls;
-      streams += inFlight.streams;
-    }
-    return { calls, streams };
+  /** The clients' calls in flight, at all tenants. */
+  get callsInFlight(): number {
+    let calls = 0;
+    for (const { callsInFlight } of this.#all) calls += callsInFlight;
+    return calls;
   }
 
   /**
