@@ -1,10 +1,9 @@
 import type { Answer } from '../../core/call/answer.ts';
 import type { RerunPolicy } from '../../core/call/rerun.ts';
 import type { CredentialMarks } from '../../core/keys/credential-marks.ts';
-import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import type { RequestClient } from '../../core/protocol/http/forwarded-headers.ts';
 import type { ByteRange } from '../../core/protocol/json.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
-import type { Principal } from '../../core/protocol/principal.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { Reply } from '../../core/reply/reply.ts';
 
@@ -26,13 +25,6 @@ export interface CallTasksOptions {
   readonly isLocalToInstance: boolean;
 }
 
-/** Who asks about a task. */
-export interface TaskAsker {
-  readonly principal: Principal;
-  /** The headers of the client's request that are forwarded to the server. */
-  readonly forwarded?: ForwardedHeaders | undefined;
-}
-
 /** Sends calls to the server, for the client of one request. */
 export interface CallSender {
   send(request: Message, answer: Answer): void;
@@ -48,11 +40,11 @@ export interface CallTasks {
   /** True if the gateway itself answers this request: it is about a task of the gateway, or the server has no tasks. */
   serves(request: Message, era: Era): boolean;
   /** Answers a request about a task. If its instance is gone, this one may go on with its call. */
-  serve(request: Message, answer: Answer, asker: TaskAsker, sender: CallSender): Promise<void>;
+  serve(request: Message, answer: Answer, asker: RequestClient, sender: CallSender): Promise<void>;
   /** True if this call becomes a task when its answer does not come in time. */
   mayMake(call: Message): boolean;
   /** Sends a call that may become a task. */
-  call(call: Message, answer: Answer, asker: TaskAsker, sender: CallSender): Promise<void> | undefined;
+  call(call: Message, answer: Answer, asker: RequestClient, sender: CallSender): Promise<void> | undefined;
   /** The tasks that a subscription names; undefined if none of them is one of the gateway. */
   tasksOf(request: Message): ListedTasks | undefined;
   /**
@@ -64,7 +56,7 @@ export interface CallTasks {
     listed: ListedTasks,
     answer: Answer,
     reply: Reply,
-    asker: TaskAsker,
+    asker: RequestClient,
     sender: CallSender,
   ): Promise<void>;
   /** Declares tasks in the answer to `server/discover`. */

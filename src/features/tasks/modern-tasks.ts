@@ -1,7 +1,8 @@
-import type { CallSender, CallTasks, CallTasksOptions, ListedTasks, TaskAsker } from '../../app/features/call-tasks.ts';
+import type { CallSender, CallTasks, CallTasksOptions, ListedTasks } from '../../app/features/call-tasks.ts';
 import { Answer } from '../../core/call/answer.ts';
 import { LiveTarget } from '../../core/call/live-target.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
+import type { RequestClient } from '../../core/protocol/http/forwarded-headers.ts';
 import type { ByteRange } from '../../core/protocol/json.ts';
 import { findRange, readScalar, replaceParts, scanList } from '../../core/protocol/json.ts';
 import { maxSubscriptions } from '../../core/protocol/kept-uris.ts';
@@ -62,7 +63,7 @@ export class ModernTasks implements CallTasks {
   }
 
   /** Answers a request about a task. */
-  serve(request: Message, answer: Answer, origin: TaskAsker, sender: CallSender): Promise<void> {
+  serve(request: Message, answer: Answer, origin: RequestClient, sender: CallSender): Promise<void> {
     return withStore(answer, async () => {
       if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
       const id = memberValue(request, 'params', 'taskId');
@@ -123,7 +124,7 @@ export class ModernTasks implements CallTasks {
     listed: ListedTasks,
     answer: Answer,
     reply: Reply,
-    origin: TaskAsker,
+    origin: RequestClient,
     sender: CallSender,
   ): Promise<void> {
     return withStore(answer, () => this.#listen(request, listed, answer, reply, origin, sender));
@@ -134,7 +135,7 @@ export class ModernTasks implements CallTasks {
     listed: ListedTasks,
     answer: Answer,
     reply: Reply,
-    origin: TaskAsker,
+    origin: RequestClient,
     sender: CallSender,
   ): Promise<void> {
     if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
@@ -194,7 +195,7 @@ export class ModernTasks implements CallTasks {
   }
 
   /** Sends a call that may become a task. */
-  call(call: Message, answer: Answer, origin: TaskAsker, given: CallSender): Promise<void> | undefined {
+  call(call: Message, answer: Answer, origin: RequestClient, given: CallSender): Promise<void> | undefined {
     const { afterMs } = this.#options;
     const sender = this.#senderOf(given);
     if (afterMs === 0) return this.#callAsTask(call, answer, origin, sender);
@@ -204,7 +205,7 @@ export class ModernTasks implements CallTasks {
     return undefined;
   }
 
-  async #callAsTask(call: Message, answer: Answer, origin: TaskAsker, sender: CallSender): Promise<void> {
+  async #callAsTask(call: Message, answer: Answer, origin: RequestClient, sender: CallSender): Promise<void> {
     await this.#begin(call, answer, origin, sender);
     if (!answer.isOver) sender.send(call, answer);
   }
@@ -242,7 +243,7 @@ export class ModernTasks implements CallTasks {
     };
   }
 
-  async #begin(call: Message, answer: Answer, origin: TaskAsker, sender: CallSender): Promise<void> {
+  async #begin(call: Message, answer: Answer, origin: RequestClient, sender: CallSender): Promise<void> {
     const { tasks } = this.#options;
     const taskCall = this.#taskCall(call, answer, sender);
     const asker = await this.#askerOf(origin).catch(() => undefined);
@@ -270,7 +271,7 @@ export class ModernTasks implements CallTasks {
     return putFirst(response, object, inside);
   }
 
-  async #askerOf({ principal, forwarded }: TaskAsker): Promise<TaskClient> {
+  async #askerOf({ principal, forwarded }: RequestClient): Promise<TaskClient> {
     const { server, marks } = this.#options;
     const credentials = forwarded === undefined ? '' : await marks.markOf(server, forwarded);
     return { principal, credentials, server };

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { parseBounded } from '../json.ts';
+import type { Principal } from '../principal.ts';
 
 /**
  * The headers of a client's request that its server receives, by name in lower case. A server that is a process of the
@@ -12,6 +13,13 @@ export type ForwardedHeaders = Readonly<Record<string, string>>;
 
 /** The headers of a request that forwards none. */
 export const noHeaders: ForwardedHeaders = {};
+
+/** The client of a request. */
+export interface RequestClient {
+  readonly principal: Principal;
+  /** The headers of the request that are forwarded to the server. */
+  readonly forwarded?: ForwardedHeaders | undefined;
+}
 
 /**
  * All of them together have at most this many bytes. Servers refuse headers that are much larger, and each message

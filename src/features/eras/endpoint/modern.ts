@@ -27,7 +27,7 @@ import { accepted, faultAnswer, type Reply } from '../../../core/reply/reply.ts'
 import { detach } from '../../../core/util/boundary.ts';
 import { isListChange, type ListCache } from '../modern/list-cache.ts';
 import type { ClientOrigin, ModernServer } from '../modern/modern-server.ts';
-import type { GroupCaller, Groups } from '../modern-on-legacy/groups.ts';
+import type { Groups } from '../modern-on-legacy/groups.ts';
 import type { ParamFault, ToolHeaders } from './tool-headers.ts';
 
 /** Options of the endpoint. */
@@ -117,7 +117,7 @@ class ModernRequest {
   readonly #message: Message;
   readonly #headers: RequestHeaders;
   readonly #reply: Reply;
-  readonly #origin: ClientOrigin & GroupCaller;
+  readonly #origin: ClientOrigin;
   readonly #report: CallReport | undefined;
   readonly #answer: Answer;
 

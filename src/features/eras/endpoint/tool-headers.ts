@@ -1,12 +1,15 @@
 import { KnownByClient } from '../../../core/backend/known-items.ts';
 import { MirroredParameters, type MirroredToolParameters } from '../../../core/backend/mirrored-parameters.ts';
-import { noHeaders, readForwardedCredentials } from '../../../core/protocol/http/forwarded-headers.ts';
+import {
+  noHeaders,
+  type RequestClient,
+  readForwardedCredentials,
+} from '../../../core/protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../../../core/protocol/message/message.ts';
 import type { RequestHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';
 import { checkParamHeaders, mayMirror } from '../../../core/protocol/modern/param-headers.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
-import type { ListClient } from '../modern/list-cache.ts';
 
 /** The server whose calls are checked. */
 export interface ListingServer {
@@ -15,7 +18,7 @@ export interface ListingServer {
   /** True if the server may list other tools for other users, apart from their credentials for it. */
   readonly distinguishesUsers: boolean;
   /** Gets a page of the server's list as this client would; undefined if the server does not give it in time. */
-  listTools(cursor: string | undefined, client: ListClient): Promise<Buffer | undefined>;
+  listTools(cursor: string | undefined, client: RequestClient): Promise<Buffer | undefined>;
 }
 
 /** The outcome of checking a call: undefined if it passes, else the fault. */
@@ -34,18 +37,18 @@ const paramPrefix = 'mcp-param-';
  */
 export class ToolHeaders {
   readonly #server: ListingServer;
-  readonly #tools: KnownByClient<ListClient, MirroredParameters<ListClient>>;
+  readonly #tools: KnownByClient<RequestClient, MirroredParameters<RequestClient>>;
   /** Requests of one user mostly carry the same object: looking its key up costs less than building it. */
   readonly #userKeys = new WeakMap<Principal, string>();
 
   constructor(server: ListingServer) {
     this.#server = server;
-    const create = () => new MirroredParameters<ListClient>((cursor, client) => server.listTools(cursor, client));
+    const create = () => new MirroredParameters<RequestClient>((cursor, client) => server.listTools(cursor, client));
     this.#tools = new KnownByClient((client) => this.#keyOf(client), create);
   }
 
   /** Learns from a list of tools, or a page of one, that this client gets. */
-  learn(response: Buffer, client: ListClient): void {
+  learn(response: Buffer, client: RequestClient): void {
     if (this.#server.era !== 'legacy' || mayMirror(response)) this.#tools.of(client).learn(response);
     else this.#tools.known(client)?.learn(response);
   }
@@ -56,7 +59,7 @@ export class ToolHeaders {
   }
 
   /** Checks a call: at once where the tool is known and nothing is wrong, else after asking the server. */
-  check(call: Message, headers: RequestHeaders, client: ListClient): ParamFault | Promise<ParamFault> {
+  check(call: Message, headers: RequestHeaders, client: RequestClient): ParamFault | Promise<ParamFault> {
     const isUnlikely = this.#server.era === 'legacy' && !hasMirrored(headers);
     if (isUnlikely && this.#tools.size === 0) return undefined;
     const tools = isUnlikely ? this.#tools.known(client) : this.#tools.of(client);
@@ -70,7 +73,7 @@ export class ToolHeaders {
     return tools.findAnew(tool, client).then(checkBy);
   }
 
-  #keyOf({ principal, forwarded = noHeaders }: ListClient): string {
+  #keyOf({ principal, forwarded = noHeaders }: RequestClient): string {
     const credentials = readForwardedCredentials(forwarded);
     if (!this.#server.distinguishesUsers) return credentials;
     let user = this.#userKeys.get(principal);

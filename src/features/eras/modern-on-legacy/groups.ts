@@ -6,7 +6,7 @@ import type { Answer } from '../../../core/call/answer.ts';
 import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import type { RequestStates } from '../../../core/keys/request-state.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders, withoutSender } from '../../../core/protocol/http/forwarded-headers.ts';
+import { noHeaders, type RequestClient, withoutSender } from '../../../core/protocol/http/forwarded-headers.ts';
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
 import { withId } from '../../../core/protocol/message/changed-message.ts';
 import { createMessage, type Message, memberRange } from '../../../core/protocol/message/message.ts';
@@ -20,7 +20,6 @@ import type { Changes, Values } from '../../../core/store/shared/shared-data.ts'
 import { ifUnavailable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import { within } from '../../../core/util/timing/within.ts';
-import type { ListClient } from '../modern/list-cache.ts';
 import { toDiscovery } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import { asLegacyNotification } from '../translate/modern-on-legacy/legacy-request.ts';
 import { legacyForm, modernForm, needsSession } from './client-form.ts';
@@ -47,12 +46,6 @@ export interface GroupsOptions extends GroupSessionHost {
   readonly requestIdleMs: number;
   /** A tool is called in a process of its own because of `isolation`. Called once: the next call is no news. */
   readonly onIsolatedCall: () => void;
-}
-
-/** The sender of a request, apart from the request itself. */
-export interface GroupCaller {
-  readonly principal: Principal;
-  readonly forwarded: ForwardedHeaders | undefined;
 }
 
 /** How long a request of the gateway's own waits for its response. */
@@ -99,7 +92,7 @@ export class Groups {
   }
 
   /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
-  listTools(cursor: string | undefined, caller: ListClient): Promise<Buffer | undefined> {
+  listTools(cursor: string | undefined, caller: RequestClient): Promise<Buffer | undefined> {
     return this.#listTools(cursor, caller).catch((cause: unknown) => {
       this.#reasonOf(cause); // the call that needs the list reports the failure to the client
       return undefined;
@@ -107,7 +100,7 @@ export class Groups {
   }
 
   /** Serves a request of the modern era, whose envelope and headers were checked. */
-  request(request: Message, { logLevel }: Envelope, caller: GroupCaller, answer: Answer): void {
+  request(request: Message, { logLevel }: Envelope, caller: RequestClient, answer: Answer): void {
     this.#reportFailure(this.#serve(request, logLevel, caller, answer), answer);
   }
 
@@ -115,7 +108,7 @@ export class Groups {
    * Reads on with a request of the modern era that another instance has sent to its server.
    * @param point what `Answer.pointOf` has told there
    */
-  follow(request: Message, { logLevel }: Envelope, caller: GroupCaller, answer: Answer, point: string): void {
+  follow(request: Message, { logLevel }: Envelope, caller: RequestClient, answer: Answer, point: string): void {
     this.#reportFailure(this.#follow(request, logLevel, caller, answer, point), answer);
   }
 
@@ -123,7 +116,7 @@ export class Groups {
    * Serves a request of the legacy era that names no session, at a server of either era (docs/decisions/0027). Such a
    * client cannot be asked for input, and requests that only a session could remember are refused.
    */
-  sessionless(request: Message, caller: GroupCaller, answer: Answer): void {
+  sessionless(request: Message, caller: RequestClient, answer: Answer): void {
     if (needsSession(request)) return answer.fault('session_required');
     this.#reportFailure(this.#serveSessionless(request, caller, answer), answer);
   }
@@ -132,7 +125,7 @@ export class Groups {
    * Sends a modern client's notification to the server, in each session of its group. No session is opened for it.
    * @returns false if there is no session to send it to
    */
-  async notify(notification: Message, caller: GroupCaller): Promise<boolean> {
+  async notify(notification: Message, caller: RequestClient): Promise<boolean> {
     try {
       const client = await this.#clientOf(caller, featuresOf(notification), notification);
       if (client.isAlone) return false;
@@ -146,13 +139,13 @@ export class Groups {
     }
   }
 
-  async #serveSessionless(request: Message, caller: GroupCaller, answer: Answer): Promise<void> {
+  async #serveSessionless(request: Message, caller: RequestClient, answer: Answer): Promise<void> {
     const client = await this.#clientOf(caller, noFeatures, request);
     if (answer.isOver) return;
     await this.#run({ request, client, form: legacyForm, logLevel: undefined, answer });
   }
 
-  async #serve(request: Message, logLevel: Envelope['logLevel'], caller: GroupCaller, answer: Answer): Promise<void> {
+  async #serve(request: Message, logLevel: Envelope['logLevel'], caller: RequestClient, answer: Answer): Promise<void> {
     const { method } = request;
     if (isUnknownToLegacy(method)) return answer.fault('method_removed');
     if (method === 'tools/call') this.#reportIsolation();
@@ -175,7 +168,7 @@ export class Groups {
   async #follow(
     request: Message,
     logLevel: Envelope['logLevel'],
-    caller: GroupCaller,
+    caller: RequestClient,
     answer: Answer,
     point: string,
   ): Promise<void> {
@@ -248,7 +241,7 @@ export class Groups {
   }
 
   /** Gets a page of the server's tools, in the session of the group that declares no capabilities. */
-  async #listTools(cursor: string | undefined, { principal, forwarded }: ListClient): Promise<Buffer | undefined> {
+  async #listTools(cursor: string | undefined, { principal, forwarded }: RequestClient): Promise<Buffer | undefined> {
     const client = await this.#clientOf({ principal, forwarded }, noFeatures);
     const session = this.#firstSessionOf(client);
     try {
@@ -265,7 +258,7 @@ export class Groups {
 
   /** Returns the sender of a request: at once for a request without credentials for the server, which most are. */
   #clientOf(
-    { principal, forwarded }: GroupCaller,
+    { principal, forwarded }: RequestClient,
     askable: ReadonlySet<ClientFeature>,
     request?: Message,
   ): GroupClient | Promise<GroupClient> {

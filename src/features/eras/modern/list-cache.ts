@@ -2,8 +2,8 @@ import type { BackendEnd } from '../../../core/backend/backend.ts';
 import { type CreateInterceptor, Interceptor } from '../../../core/backend/link/link.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import {
-  type ForwardedHeaders,
   noHeaders,
+  type RequestClient,
   readForwardedCredentials,
 } from '../../../core/protocol/http/forwarded-headers.ts';
 import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json.ts';
@@ -16,7 +16,6 @@ import {
 } from '../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../core/protocol/methods/methods.ts';
 import { clientCapabilitiesKey } from '../../../core/protocol/modern/envelope.ts';
-import type { Principal } from '../../../core/protocol/principal.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 
 /** Options of the cache of one server. */
@@ -25,12 +24,6 @@ export interface ListCacheOptions {
   readonly legacyTtlMs: number;
   /** The lists of the server may have changed. */
   readonly onChanged?: () => void;
-}
-
-/** The client of a request. */
-export interface ListClient {
-  readonly principal: Principal;
-  readonly forwarded?: ForwardedHeaders | undefined;
 }
 
 /** A larger list is not kept, and neither are more lists or bytes in all (P8): a client can ask for many pages. */
@@ -60,7 +53,7 @@ export class ListCache {
   }
 
   /** Finds the kept answer to a request, with the time that is left of it. */
-  find(request: Message, client: ListClient): Message | undefined {
+  find(request: Message, client: RequestClient): Message | undefined {
     if (!isKept(request)) return undefined;
     const key = keyOf(request, client);
     const kept = key === undefined ? undefined : this.#kept.get(key);
@@ -75,7 +68,7 @@ export class ListCache {
    * Returns a function that takes the response to a list request before it is sent, keeps it if it may be kept, and
    * returns what the client gets. Undefined for other requests.
    */
-  observe(request: Message, client: ListClient, isLegacy: boolean): ((response: Message) => Message) | undefined {
+  observe(request: Message, client: RequestClient, isLegacy: boolean): ((response: Message) => Message) | undefined {
     if (!isKept(request)) return undefined;
     if (isLegacy && this.#options.legacyTtlMs === 0) return undefined;
     const key = keyOf(request, client);
@@ -146,7 +139,7 @@ export const isListChange = ({ kind, method }: Message): boolean =>
 const maxKeyLength = 4_096;
 
 /** What a list depends on; undefined if the request has parameters whose effect is not known. */
-function keyOf(request: Message, { principal, forwarded = noHeaders }: ListClient): string | undefined {
+function keyOf(request: Message, { principal, forwarded = noHeaders }: RequestClient): string | undefined {
   const params = request.memberRanges.params?.keys ?? [];
   if (params.some((key) => key !== 'cursor' && key !== '_meta')) return undefined;
   const textOf = (level: 'params' | 'meta', key: string): string | undefined => {

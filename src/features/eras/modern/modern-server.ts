@@ -3,7 +3,7 @@ import type { Isolation } from '../../../config/servers/process-sharing.ts';
 import type { Answer } from '../../../core/call/answer.ts';
 import type { CallAnswer } from '../../../core/call/call-answer.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
-import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import type { ForwardedHeaders, RequestClient } from '../../../core/protocol/http/forwarded-headers.ts';
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
@@ -11,7 +11,6 @@ import { anonymous, isSameUser, type Principal } from '../../../core/protocol/pr
 import type { Era } from '../../../core/protocol/revisions.ts';
 import type { Sessions } from '../../../core/registry/sessions.ts';
 import type { Changes, Values } from '../../../core/store/shared/shared-data.ts';
-import type { ListClient } from './list-cache.ts';
 import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';
 import type { SharedProcessLimits } from './process/shared-server.ts';
 import { TaskDirectory } from './process/task-directory.ts';
@@ -38,10 +37,7 @@ export interface ModernServerOptions extends ServerEraOptions {
 }
 
 /** The origin of a client's request: who sends it, and its headers. */
-export interface ClientOrigin extends TaskRequester {
-  /** The headers of the client's request that are forwarded to the server. */
-  readonly forwarded?: ForwardedHeaders | undefined;
-}
+export type ClientOrigin = TaskRequester & RequestClient;
 
 /**
  * One configured server as its modern clients see it. It finds out the era at the first request and remembers it.
@@ -134,7 +130,7 @@ export class ModernServer {
   }
 
   /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
-  async listTools(cursor: string | undefined, { principal, forwarded }: ListClient): Promise<Buffer | undefined> {
+  async listTools(cursor: string | undefined, { principal, forwarded }: RequestClient): Promise<Buffer | undefined> {
     const tenant = this.#tenants.find(this.#isolation === 'request' ? anonymous : principal, false);
     // The call that needs the list reports why there is no process.
     if (typeof tenant === 'string') return undefined;
