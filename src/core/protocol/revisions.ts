@@ -56,6 +56,9 @@ export const modernErrorCodes = {
 /** "Method not found" (JSON-RPC 2.0, 5.1). */
 export const methodNotFound = -32601;
 
+/** "Resource not found" of the legacy era (2025-11-25, server/resources, "Error Handling"). */
+export const resourceNotFound = -32002;
+
 const versionHeader: MirroredHeader = { name: 'MCP-Protocol-Version', mirrors: 'revision' };
 
 const sessions = {

@@ -8,6 +8,7 @@ import { findRange, readScalar, replaceParts, scanList } from '../../core/protoc
 import { maxSubscriptions } from '../../core/protocol/kept-uris.ts';
 import { type Message, memberRange, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
+import { tasksExtension } from '../../core/protocol/methods/extensions.ts';
 import { subscriptionIdKey } from '../../core/protocol/modern/renumber.ts';
 import { readMembers } from '../../core/protocol/modern/retry.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
@@ -18,7 +19,7 @@ import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { type CallOpener, type GatewayTasks, isGatewayTask, type TaskClient } from './gateway-tasks.ts';
 import type { TaskCall } from './running-task.ts';
 import { declaredCapabilities, declaresTasks, withoutTasksDeclared } from './task-capabilities.ts';
-import { pollIntervalMs, type TaskRecord, taskMembers, taskResponse, tasksExtension } from './task-record.ts';
+import { pollIntervalMs, type TaskRecord, taskMembers, taskResponse } from './task-record.ts';
 
 export interface ModernTasksOptions extends CallTasksOptions {
   readonly tasks: GatewayTasks;

@@ -16,11 +16,12 @@ import {
   memberValue,
   readGatewayMessage,
 } from '../../core/protocol/message/message.ts';
+import { tasksExtension } from '../../core/protocol/methods/extensions.ts';
 import { methodNotFound } from '../../core/protocol/revisions.ts';
 import { contain } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { declaresTasks, declaringTasks } from './task-capabilities.ts';
-import { formatTaskResumeState, parseTaskResumeState, type SavedCall, tasksExtension } from './task-record.ts';
+import { formatTaskResumeState, parseTaskResumeState, type SavedCall } from './task-record.ts';
 
 /** Runs the calls that a server serves only as tasks: its user calls a tool, and gets the result. */
 export function runServerTasks(): ReturnType<TasksFeature['runServerTasks']> {

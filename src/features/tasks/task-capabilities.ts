@@ -1,8 +1,8 @@
 import { valueAt } from '../../core/protocol/json.ts';
 import { putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../core/protocol/message/message.ts';
+import { tasksExtension } from '../../core/protocol/methods/extensions.ts';
 import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
-import { tasksExtension } from './task-record.ts';
 
 /** The capabilities that a client of the modern era declares with a request, as JSON text; undefined for none. */
 export const declaredCapabilities = (request: Message): Buffer | undefined => {

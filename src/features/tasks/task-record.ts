@@ -4,9 +4,6 @@ import type { RequestId } from '../../core/protocol/faults.ts';
 import { parseOwn } from '../../core/protocol/json.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 
-/** The extension under which clients and servers declare tasks. */
-export const tasksExtension = 'io.modelcontextprotocol/tasks';
-
 /** The states of a task. The last three are final. */
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
 

@@ -9,6 +9,7 @@ import { withId } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import { createMessage, type Message } from '../../core/protocol/message/message.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';
+import { methodNotFound, resourceNotFound } from '../../core/protocol/revisions.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 import type { FanOut } from './fan-out.ts';
@@ -170,7 +171,7 @@ export class ResourceRequests {
 }
 
 /** The codes with which servers refuse a URI that they do not have. SDKs of Python use 0 for every failure of a read. */
-const notFoundCodes: ReadonlySet<number | undefined> = new Set([-32002, -32601, -32602, 0]);
+const notFoundCodes: ReadonlySet<number | undefined> = new Set([resourceNotFound, methodNotFound, -32602, 0]);
 /** What messages of other errors say about such a URI. */
 const notFoundWords = /not found|not exist|no such|unknown|unsupported|not supported|invalid ur[il]|no resource/i;
 

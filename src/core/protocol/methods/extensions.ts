@@ -41,10 +41,13 @@ const skillFolder = (uri: string): string | undefined =>
     ? uri.slice(0, -skillFile.length)
     : undefined;
 
+/** The id of the extension for tasks (2026-07-28). */
+export const tasksExtension = 'io.modelcontextprotocol/tasks';
+
 /** The extensions that the official SDKs name, and that change what a gateway has to do. */
 export const extensions: readonly Extension[] = [
   {
-    id: 'io.modelcontextprotocol/tasks',
+    id: tasksExtension,
     title: 'Tasks',
     source: 'SEP-2663',
     legacyCapability: 'tasks',

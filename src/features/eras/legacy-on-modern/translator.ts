@@ -12,7 +12,7 @@ import {
   readGatewayMessage,
   requestId,
 } from '../../../core/protocol/message/message.ts';
-import { isDroppedForModern, isUnknownToModern } from '../../../core/protocol/methods/methods.ts';
+import { isDroppedForModern, isUnknownToModern, methodOf } from '../../../core/protocol/methods/methods.ts';
 import { revisionToRetry } from '../../../core/protocol/modern/discovery.ts';
 import { type LogLevel, readLogLevel } from '../../../core/protocol/modern/log-levels.ts';
 import { listChanges, type SubscriptionFilter } from '../../../core/protocol/modern/subscription-filter.ts';
@@ -43,14 +43,6 @@ interface Capabilities {
   /** The lists whose changes the server announces. */
   readonly changes: SubscriptionFilter;
 }
-
-/** The methods of tasks of 2025-11-25. */
-const taskMethods: ReadonlySet<string | undefined> = new Set([
-  'tasks/get',
-  'tasks/result',
-  'tasks/list',
-  'tasks/cancel',
-]);
 
 const noCapabilities: Capabilities = { logs: false, announcesResources: false, tasks: false, changes: {} };
 
@@ -137,7 +129,7 @@ export class Translator implements Backend, TranslatedCallHost {
     else if (method === 'logging/setLevel' && logs) this.#setLevel(request);
     else if (method === 'resources/subscribe' && announcesResources) this.#subscribe(request);
     else if (method === 'resources/unsubscribe' && announcesResources) this.#unsubscribe(request);
-    else if (tasks && taskMethods.has(method)) this.#tasks.serve(request);
+    else if (tasks && methodOf(method).taskNews !== undefined) this.#tasks.serve(request);
     else if (isUnknownToModern(method)) this.output.abandon(requestId(request), 'method_of_other_era');
     else return this.#forward(request, headers);
     return 'sent';

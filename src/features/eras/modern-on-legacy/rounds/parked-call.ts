@@ -3,6 +3,7 @@ import type { RequestId } from '../../../../core/protocol/faults.ts';
 import { parseOwn } from '../../../../core/protocol/json.ts';
 import { withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
+import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import { type EventId, formatEventId, parseEventId } from '../../../../core/protocol/wire/event-id.ts';
 
 /** A server's question, which the client answers under a key (2026-07-28, basic/patterns/mrtr). */
@@ -68,7 +69,7 @@ export function inputRequiredResult(
     const text = params === undefined ? '' : `,"params":${params}`;
     return `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${text}}`;
   });
-  const meta = serverInfoText === undefined ? '' : `,"_meta":{"io.modelcontextprotocol/serverInfo":${serverInfoText}}`;
+  const meta = serverInfoText === undefined ? '' : `,"_meta":{"${serverInfoKey}":${serverInfoText}}`;
   return readGatewayMessage(
     Buffer.from(
       `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"input_required","inputRequests":{${inputRequests.join()}},` +

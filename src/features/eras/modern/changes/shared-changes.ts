@@ -89,7 +89,7 @@ export class SharedChanges {
   /**
    * Opens a client's subscription, which gets the changes of all instances.
    * @param open opens the subscription at this instance's process
-   * @param waits true to open it only after the others have acknowledged its filter
+   * @param waitsForPeers true to open it only after the others have acknowledged its filter
    * @returns the function that ends the subscription
    */
   listen(

@@ -5,7 +5,7 @@ import { findRemoval, removeFromEach, withoutMember } from '../../../../core/pro
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
 import { readsByUri } from '../../../../core/protocol/methods/methods.ts';
-import { modernErrorCodes } from '../../../../core/protocol/revisions.ts';
+import { modernErrorCodes, resourceNotFound } from '../../../../core/protocol/revisions.ts';
 import { boundedWalks } from '../../../../core/util/timing/work-meter.ts';
 
 /**
@@ -28,8 +28,6 @@ function legacyText({ text, isError }: Message, method: string): Buffer | undefi
   if (method === 'tools/list') return withLegacySchemas(text);
   return method === 'tools/call' ? withLegacyStructure(text) : text;
 }
-
-const resourceNotFound = -32002;
 
 /** Codes that the modern era introduced, and their replacements in the legacy era. */
 const legacyCodes: ReadonlyMap<unknown, number> = new Map([

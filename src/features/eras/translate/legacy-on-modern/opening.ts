@@ -3,6 +3,7 @@ import { findRange, valueAt } from '../../../../core/protocol/json.ts';
 import { newestLegacy } from '../../../../core/protocol/known-revisions.ts';
 import { withId } from '../../../../core/protocol/message/changed-message.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
+import { tasksExtension } from '../../../../core/protocol/methods/extensions.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import { withoutUntranslated } from './legacy-client.ts';
 
@@ -38,7 +39,5 @@ function legacyCapabilities(capabilities: Buffer, revision: string): string {
   const rest = text.slice(text.indexOf('{') + 1);
   return `{"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}${rest.trim() === '}' ? '' : ','}${rest}`;
 }
-
-const tasksExtension = 'io.modelcontextprotocol/tasks';
 
 const isObject = (text: Buffer | undefined): text is Buffer => text?.[0] === 0x7b;

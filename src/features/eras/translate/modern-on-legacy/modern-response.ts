@@ -19,6 +19,7 @@ import { type Message, memberRange } from '../../../../core/protocol/message/mes
 import { methodOf } from '../../../../core/protocol/methods/methods.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import type { ClientId } from '../../../../core/protocol/modern/renumber.ts';
+import { resourceNotFound } from '../../../../core/protocol/revisions.ts';
 import { boundedWalks } from '../../../../core/util/timing/work-meter.ts';
 
 /** The request that a legacy server's response answers, and the data that the translation adds. */
@@ -142,7 +143,6 @@ function findMember(members: Members, { start }: ByteRange, key: string): ByteRa
 
 const invalidParams = -32602;
 const internalError = -32603;
-const resourceNotFound = -32002;
 
 /**
  * Returns the replacement of an error code that a modern server must not use. Some codes exist only in the legacy era;
