@@ -335,7 +335,6 @@ const ofEitherEra = subject(
         { find: findEra },
       ),
       isOverHttp: false,
-      onLegacy: nothing,
       silentMs: never,
     });
     await runSession(either, () => shared.drain(0), given.chosen);

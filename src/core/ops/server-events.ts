@@ -91,8 +91,6 @@ export type ServerEvent = Readonly<
   | ({ type: 'task' } & TaskEvent)
   /** A tool has another definition than in an earlier list. `members` are those that differ. */
   | { type: 'tool-changed'; server: string; tool: string; members: readonly string[] }
-  /** A session has found that the server speaks this era. */
-  | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */
   | { type: 'server-removed'; server: string }
   /** The configuration was read again, and these servers differ. */

@@ -42,6 +42,8 @@ export type UnusedOption = 'share' | 'share-of-sessions' | 'affinity';
 export type SharedServerEvent = Readonly<
   /** A probe has found the era of a server. */
   | { type: 'era-found'; server: string; era: Era; probeMs: number }
+  /** A session has found that the server speaks this era. */
+  | { type: 'era-seen'; server: string; era: Era }
   /** A configured option has no effect on this server, now that its era is known. */
   | { type: 'option-unused'; server: string; option: UnusedOption }
   /** A modern client called a tool of a legacy server, in a process for this request alone. Once for each server. */

@@ -144,7 +144,7 @@ function createModernServer(gateway: ErasOptions, options: ServeErasOptions, lis
 
 /** The opener with which legacy sessions reach the server, whatever its era is. */
 function openForSessions(
-  { emit, config: { derived } }: ErasOptions,
+  { config: { derived } }: ErasOptions,
   { config, access, direct }: ServeErasOptions,
   modern: ModernServer,
 ): OpenBackend {
@@ -155,9 +155,8 @@ function openForSessions(
     const side = modern.forSession(opening?.principal ?? anonymous);
     return new Translator({ server: side, isOverHttp, maxQueuedBytes }, events, opening);
   };
-  const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });
   const silentMs = Math.ceil(config.timeouts.startMs / 3);
-  return openEitherEra({ direct, translated, era: modern.serverEra, isOverHttp, onLegacy, silentMs });
+  return openEitherEra({ direct, translated, era: modern.serverEra, isOverHttp, silentMs });
 }
 
 /** Asks the process that all modern clients share. Rejects with the reason if it does not answer in time. */

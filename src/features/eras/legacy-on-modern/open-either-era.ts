@@ -30,20 +30,13 @@ export interface EitherEraOptions {
   readonly direct: OpenBackend;
   /** Opens a translator to a modern server. */
   readonly translated: OpenBackend;
-  readonly era: SessionEra;
+  /** The era of the server, as far as it is known, and what sessions have seen of it. */
+  readonly era: ServerEra;
   /** True for a server over HTTP: if it refuses `initialize` by a status, its backend counts as not started. */
   readonly isOverHttp: boolean;
-  /** Called when the server itself has opened a legacy session, if its era was unknown before. */
-  onLegacy(): void;
   /** How long `initialize` may stay unanswered before the era is probed, in milliseconds. */
   readonly silentMs: number;
 }
-
-/** What sessions need to know of the era of their server, and what they have seen. */
-export type SessionEra = Pick<
-  ServerEra,
-  'isConfigured' | 'find' | 'forSession' | 'noteLegacy' | 'noteNoLegacy' | 'noteSilence' | 'noteTranslatorLost'
->;
 
 /**
  * Opens backends for legacy sessions, whatever the era of the server (docs/decisions/0025).
@@ -71,9 +64,9 @@ export function openEitherEra(options: EitherEraOptions): OpenBackend {
 
 /** Notes the end of a translator. */
 class TranslatorWatch extends Interceptor {
-  readonly #era: SessionEra;
+  readonly #era: ServerEra;
 
-  constructor(era: SessionEra) {
+  constructor(era: ServerEra) {
     super();
     this.#era = era;
   }
@@ -132,7 +125,6 @@ class UndecidedBackend extends ReplaceableBackend {
       this.#decide();
       this.#initialize = undefined; // the session keeps its own copy
       this.#server.era.noteLegacy();
-      this.#server.onLegacy();
     }
     this.#handleEvent(answer, report);
   }

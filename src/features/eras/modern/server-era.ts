@@ -120,10 +120,12 @@ export class ServerEra {
     return this.#opensLegacy && !server.isRemote ? 'direct' : 'undecided';
   }
 
-  /** The server has opened a legacy session. */
+  /** The server itself has opened a legacy session, which was not certain before. */
   noteLegacy(): void {
+    const { server, emit } = this.#options;
     this.#opensLegacy = true;
     this.#wasSilent = false;
+    emit({ type: 'era-seen', server: server.name, era: 'legacy' });
   }
 
   /** The server has refused `initialize` in a way that rules out a legacy era. */

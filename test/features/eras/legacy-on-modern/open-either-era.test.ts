@@ -27,13 +27,13 @@ function createOpener(found: Era | Reason = 'modern', isOverHttp = false, silent
     });
   };
   const servers = { direct: direct.open, translated: translated.open };
-  const onLegacy = vi.fn();
   const server = { name: 's', isRemote } as Server;
-  const known = new ServerEra({ server, era: 'auto', openForProbe: direct.open, version: '1', emit: () => undefined });
+  const emit = vi.fn();
+  const known = new ServerEra({ server, era: 'auto', openForProbe: direct.open, version: '1', emit });
   const era = Object.assign(known, { find: findEra });
-  const open = openEitherEra({ ...servers, era, isOverHttp, onLegacy, silentMs });
+  const open = openEitherEra({ ...servers, era, isOverHttp, silentMs });
   return {
-    ...{ direct, translated, seen, onLegacy, asked: () => asked },
+    ...{ direct, translated, seen, emit, asked: () => asked },
     async find() {
       tellEra?.();
       await Promise.resolve();
@@ -58,11 +58,11 @@ function createOpener(found: Era | Reason = 'modern', isOverHttp = false, silent
 
 describe('a server of unknown era', () => {
   it('that answers initialize serves legacy clients directly, and is not probed', () => {
-    const { direct, translated, open, asked, onLegacy } = createOpener();
+    const { direct, translated, open, asked, emit } = createOpener();
     const { told, backend } = open();
-    expect(onLegacy).not.toHaveBeenCalled();
+    expect(emit).not.toHaveBeenCalled();
     direct.backend.says({ jsonrpc: '2.0', method: 'notifications/message' }, answered, errorOf(1));
-    expect(onLegacy).toHaveBeenCalledOnce();
+    expect(emit).toHaveBeenCalledOnce();
     direct.backend.says(errorOf(-32601));
     direct.backend.ends();
     expect(told).toHaveLength(5);
@@ -72,12 +72,12 @@ describe('a server of unknown era', () => {
 
   it('is not asked again by the sessions of a local server that has opened one, and by all of a remote one', () => {
     const isAsked = (isRemote: boolean): boolean => {
-      const { direct, open, onLegacy } = createOpener('modern', false, 2 ** 30, isRemote);
+      const { direct, open, emit } = createOpener('modern', false, 2 ** 30, isRemote);
       open();
       direct.backend.says(answered);
       const { told } = open();
       direct.backend.says(errorOf(-32601));
-      expect(onLegacy).toHaveBeenCalledOnce();
+      expect(emit).toHaveBeenCalledOnce();
       return told.length === 0; // the answer waits for the era
     };
     expect([isAsked(false), isAsked(true)]).toEqual([false, true]);
@@ -88,7 +88,7 @@ describe('a server of unknown era', () => {
     ['no answer', (server: ReturnType<typeof createFakeServer>) => server.backend.leaves(['i'], 'server_refused')],
     ['its end', (server: ReturnType<typeof createFakeServer>) => server.backend.ends()],
   ])('[R9.11b] that meets initialize with %s and is modern is translated', async (_, refuse) => {
-    const { direct, translated, open, find, seen, onLegacy } = createOpener();
+    const { direct, translated, open, find, seen, emit } = createOpener();
     const { told, backend } = open();
     refuse(direct);
     expect(seen).toEqual([direct.living.length === 0 ? 'end' : undefined]);
@@ -104,7 +104,7 @@ describe('a server of unknown era', () => {
     translated.backend.says(answered);
     await backend.close();
     expect(told).toEqual([answered, 'closed']);
-    expect(onLegacy).not.toHaveBeenCalled();
+    expect(emit).not.toHaveBeenCalled();
     expect(translated.living).toEqual([]);
   });
 
