@@ -8,6 +8,7 @@ import type { Reason, RequestId } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
+import type { RenumberedIds } from '../../../../core/protocol/modern/renumber.ts';
 import {
   keyOfChange,
   keysOfFilter,
@@ -55,17 +56,12 @@ export function askShared(
 }
 
 /** A request in flight at a shared server. */
-export interface SharedCall extends BookedCall, TimedCall {
+export interface SharedCall extends BookedCall, TimedCall, RenumberedIds {
   /** The request's id and progress token at the server: a number that is never used twice. */
   readonly id: number;
   readonly method: string;
   /** The facts about the revision that the client's request names. */
   readonly revision: Revision;
-  /** The id and the progress token of the client's request, and their JSON texts; see `RenumberedRequest`. */
-  readonly clientId: RequestId;
-  readonly idText: string;
-  readonly clientToken: RequestId | undefined;
-  readonly tokenText: string | undefined;
   /** The lowest level of log messages that the client wants; undefined if it wants none. */
   readonly logLevel: LogLevel | undefined;
   /** True for a subscription: it stays open, and is sent again to a process that replaces its own. */

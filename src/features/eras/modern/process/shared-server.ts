@@ -144,7 +144,7 @@ export class SharedServer {
       return () => undefined;
     }
     const id = this.#numbers.next();
-    const { request: renumbered, clientId, idText, clientToken, tokenText } = renumber(original, id);
+    const { request: renumbered, ...ids } = renumber(original, id);
     const method = original.method as string;
     const isListen = method === listen;
     const request = isListen && sender !== undefined ? this.tasks.withOwnTasks(renumbered, sender) : renumbered;
@@ -154,10 +154,7 @@ export class SharedServer {
       id,
       method,
       revision: revisionOf(original),
-      clientId,
-      idText,
-      clientToken,
-      tokenText,
+      ...ids,
       logLevel,
       isListen,
       answer,

@@ -53,20 +53,16 @@ export class Tenant extends SharedServer {
   #ending: Promise<void> | undefined;
 
   constructor(host: TenantHost, { changes, topic, permit, isForOne, after }: TenantParts) {
-    const { server, version, limits, emit, isOfOneUser, onNotModern } = host;
+    const { server, emit } = host;
     super({
+      ...host,
       server: permit === undefined ? server : countStarts(server, permit),
-      version,
-      limits,
-      emit,
-      isOfOneUser,
       after,
       onReady: (revisions) => {
         host.onReady(revisions);
         this.#changes?.processReady();
       },
       onLost: () => this.#changes?.processLost(),
-      onNotModern,
     });
     this.#host = host;
     this.#permit = permit;
