@@ -1,5 +1,6 @@
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Sent } from '../../core/backend/backend.ts';
 import { isResponse, type OwnAnswer, OwnRequests } from '../../core/backend/own-requests.ts';
+import { clientIdOf } from '../../core/call/session-calls.ts';
 import { AskGate, isAskedBeside } from '../../core/multiplex/ask-gate.ts';
 import { CallBook } from '../../core/multiplex/call-book.ts';
 import { Route } from '../../core/multiplex/route.ts';
@@ -238,7 +239,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
 
   #sendCancel(seat: Seat, notification: Message, clientId: RequestId, headers?: ForwardedHeaders): Sent {
     if (this.#gate.remove(seat, clientId)) return 'sent';
-    const call = this.#book.all().find(({ owner, clientId: own }) => owner === seat && own === clientId);
+    const call = this.#book.all().find((each) => each.owner === seat && clientIdOf(each) === clientId);
     // The server has answered it, or the id is that of another session's request.
     if (call === undefined) return 'sent';
     this.#cancel(call);
@@ -372,7 +373,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   onUnanswered(ids: RequestIds, reason: Parameters<BackendEvents['onUnanswered']>[1], isFinal?: boolean): void {
     for (const id of ids) {
       const call = this.#book.take(id);
-      call?.owner.noteUnanswered([call.clientId], reason, isFinal);
+      call?.owner.noteUnanswered([clientIdOf(call)], reason, isFinal);
     }
     this.#passGate();
   }

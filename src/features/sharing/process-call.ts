@@ -11,8 +11,6 @@ import { idsOf, type RenumberedIds, renumber } from '../../core/protocol/modern/
 
 /** A request of a session at its process. */
 export interface ProcessCall extends AskingCall<Seat> {
-  /** The request's id, as the session wrote it. */
-  readonly clientId: RequestId;
   /** The session's id and progress token as JSON texts; undefined if the server got them unchanged. */
   readonly renumbered: RenumberedIds | undefined;
   /** The resource that the request subscribes to, or unsubscribes from. */
@@ -64,7 +62,6 @@ export class ProcessIds {
       id: sent.id as RequestId,
       progressToken: sent.progressToken,
       owner,
-      clientId,
       mayAsk: methodOf(method).mayAsk,
       renumbered: renumbered && idsOf(renumbered),
       subscription: readSubscription(request),
