@@ -36,6 +36,7 @@ export interface Heard {
 }
 
 export const post: PeerRequest = { kind: 'post', key: 'k', request: { accepts: acceptsBoth } };
+export const listening = { ...post, kind: 'listen' } as PeerRequest;
 
 /** Instances of one store, on sockets in one directory, or over TLS on loopback. */
 export async function createPeers(kind: 'unix' | 'tls', leaseMs = 60_000) {
@@ -105,13 +106,19 @@ export async function createPeers(kind: 'unix' | 'tls', leaseMs = 60_000) {
     };
     const asked = (count: number): Promise<unknown> =>
       waitFor(() => served.length >= count, { what: `${count} requests`, intervalMs: 2 });
+    /** Requests that are asked at once come by connections of their own, so in any order. */
+    const servedAs = (kind: PeerRequest['kind']): PeerReply => {
+      const found = served.find(({ request }) => request.kind === kind);
+      if (found === undefined) throw new Error(`no request of the kind ${kind} was served`);
+      return found.reply;
+    };
     const rename = async (to: string): Promise<void> => {
       await instances.leave(current);
       await instances.join(to);
       current = to;
       peers.publish();
     };
-    return { peers, served, events, ask, asked, rename };
+    return { peers, served, servedAs, events, ask, asked, rename };
   };
   return { directory, instances, join: join_ };
 }
