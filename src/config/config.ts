@@ -42,6 +42,8 @@ export interface GatewayConfig extends GatewayOptions {
   readonly servers: readonly ServerConfig[];
   /** The keys of the environment. The other keys are in `apiKeysFile`, which was read without a fault. */
   readonly apiKeys: readonly ApiKey[];
+  /** True if the operator has chosen the port of the operator port. */
+  readonly isAdminPortChosen: boolean;
   /** The only server at the start of the gateway. This server keeps its paths when others are added. */
   readonly firstServer?: string | undefined;
 }
@@ -212,7 +214,9 @@ export function readConfiguration({
   const origins = originsOf(sources, positions);
   const serverOrigins = serverOriginsOf(file, positions);
   const adminPort = listen.adminHost === 'off' ? 0 : listen.adminPort;
-  const config = { ...options, derived: deriveValues(options), listen: { ...listen, adminPort }, servers, apiKeys };
+  const isAdminPortChosen = origins.has('listen.adminPort');
+  const derived = deriveValues(options);
+  const config = { ...options, derived, listen: { ...listen, adminPort }, isAdminPortChosen, servers, apiKeys };
   return {
     ok: true,
     command: command === 'config' ? 'print' : command,

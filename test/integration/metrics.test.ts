@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { createServer } from 'node:net';
 import { getHeapSpaceStatistics } from 'node:v8';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { catalogue, type Metric } from '../../src/core/ops/metrics/catalogue.ts';
 import { allReasons } from '../../src/core/protocol/faults.ts';
 import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
@@ -258,6 +260,22 @@ test('a port that is taken is told, and keeps nobody from being served', async (
   const told = second.logs().find(({ msg }) => msg?.toString().startsWith('cannot open the operator port'));
   expect(told).toMatchObject({ level: 'error', port: adminPort, detail: expect.stringContaining('--admin-port') });
   expect((await initialize(second.url)).id).toBeTruthy();
+});
+
+test('a port that is taken is a warning if nobody has chosen it', async () => {
+  const adminHost = '127.0.0.94'; // an address at which no other test has the default port
+  const other = createServer().listen(9464, adminHost);
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const options = { command: everythingFixture, args: ['--listen.adminHost', adminHost] };
+  for (const [adminPort, level] of [
+    ['default', 'warn'],
+    [9464, 'error'],
+  ] as const) {
+    const gateway = await startGateway({ ...options, adminPort });
+    const told = gateway.logs().find(({ msg }) => msg?.toString().startsWith('cannot open the operator port'));
+    expect(told).toMatchObject({ level, port: 9464, detail: expect.stringContaining('--admin-port') });
+  }
 });
 
 test('on other addresses than those of this machine the log warns, and any host name may scrape', async () => {

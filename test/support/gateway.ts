@@ -40,7 +40,8 @@ export interface GatewayOptions {
   /** The port to listen on, if it must be known in advance; by default, any free port. */
   readonly port?: number;
   /** The operator port; 0, the default, for none. */
-  readonly adminPort?: number;
+  /** `default`: the program chooses. */
+  readonly adminPort?: number | 'default';
   /** Options of the gateway, after `--host 127.0.0.1 --port <port> --admin-port <adminPort>`. */
   readonly args?: readonly string[];
   /** The command of the server, after `--`. */
@@ -101,7 +102,8 @@ export const argumentsOf = ({
   args,
   command,
 }: Required<Pick<GatewayOptions, 'port' | 'adminPort' | 'args' | 'command'>>): readonly string[] => [
-  ...['--host', '127.0.0.1', '--port', `${port}`, '--admin-port', `${adminPort}`],
+  ...['--host', '127.0.0.1', '--port', `${port}`],
+  ...(adminPort === 'default' ? [] : ['--admin-port', `${adminPort}`]),
   ...args,
   ...(command.length > 0 ? ['--', ...command] : []),
 ];

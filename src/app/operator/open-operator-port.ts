@@ -140,7 +140,10 @@ async function listenForOperators(
     warnOfExposure(config, certificate !== undefined, logger);
     return admin;
   } catch (cause) {
-    logger.error(
+    const { code } = cause as NodeJS.ErrnoException;
+    // Beside another gateway, nobody has done anything wrong.
+    const level = code === 'EADDRINUSE' && !config.isAdminPortChosen ? 'warn' : 'error';
+    logger[level](
       { host, port, detail: explainListenFailure(cause, { host, port }, operatorPort) },
       'cannot open the operator port: no metrics and no status page',
     );
