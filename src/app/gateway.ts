@@ -24,7 +24,7 @@ import { ClientAccess } from './access/create-access.ts';
 import { createAuthentication, createLocalClients } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
 import { describeSharing, warnOfExpiry, warnOfExposure } from './access/exposure.ts';
-import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
+import { explainListenFailure, linkPort, listen, tryAddress } from './addresses/listen.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
 import { createRoutes, type RouteParts } from './create-routes.ts';
@@ -36,7 +36,7 @@ import { watchFiles } from './file-watch.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
-import { describePackage, packagesFolder } from './servers/package-server.ts';
+import { describePackage, needsInstallation, packagesFolder } from './servers/package-server.ts';
 import { ServerSet } from './servers/server-set.ts';
 import { readClientCertificates } from './tls-files.ts';
 import { version } from './version.ts';
@@ -108,6 +108,8 @@ const originOptionsOf = ({ listen }: GatewayConfig) => ({
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, features, source, environment, log, otlp } = parts;
+  // An installation takes long, and what is wrong with the port should be said before.
+  if (config.servers.some((server) => needsInstallation(server, parts))) await tryAddress(config.listen);
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;

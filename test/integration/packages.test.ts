@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -109,6 +110,19 @@ describe('an installation that fails is explained', () => {
     expect(await askServer(gateway, '/weather/mcp')).toMatchObject({ version: '1.0.0' });
     await waitFor(() => gateway.stderr().includes('npm has no package no-such-name.'), slowly);
   });
+});
+
+test('a port that is taken is told before a package is installed', async () => {
+  const registry = await startPackageRegistry(weather);
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const args = ['--packages.folder', registry.folder, '@test/weather'];
+  await expect(startGateway({ port, args, env: registry.env })).rejects.toThrow(
+    /ended \(1\).*\n.*is in use\. .*--port/s,
+  );
+  expect(registry.requests).toEqual([]);
 });
 
 describe('an end in the middle', () => {

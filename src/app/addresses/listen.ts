@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import type { GatewayConfig } from '../../config/config.ts';
 import { environmentNameOf, flagOf } from '../../config/options/option-names.ts';
 import type { OptionPath } from '../../config/options/options.ts';
@@ -16,6 +16,16 @@ export async function listen(
     throw new Error(explainListenFailure(cause, { host, port }, clientPort), { cause });
   }
   return (server.address() as AddressInfo).port;
+}
+
+/**
+ * Rejects as `listen` would now. Accepts nobody: who connects in this moment is refused, as before the start. For what
+ * takes long before the gateway listens.
+ */
+export async function tryAddress(address: Pick<GatewayConfig['listen'], 'host' | 'port'>): Promise<void> {
+  const server = createServer((socket) => socket.destroy());
+  await listen(server, address);
+  await new Promise((resolve) => server.close(resolve));
 }
 
 /** The host part of a URL that a person can open. */

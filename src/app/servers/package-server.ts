@@ -83,6 +83,12 @@ export function describePackage(config: ServerConfig, setup: GatewaySetup): stri
   return `${request.name} ${packages.versionOf(request) ?? '(not installed yet)'} from ${from}`;
 }
 
+/** True for a server whose package must be installed before it can start. */
+export function needsInstallation(config: ServerConfig, setup: GatewaySetup): boolean {
+  const server = packageServerOf(config, setup);
+  return server !== undefined && server.packages.versionOf(server.request) === undefined;
+}
+
 /** Of what server the package is installed, and who is told. */
 export interface InstallationOptions {
   readonly config: LocalServer;
