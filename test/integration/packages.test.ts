@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
@@ -140,6 +140,11 @@ describe('an end in the middle', () => {
     const gateway = await startInstalling(registry, ['@test/weather']);
     expect(await askServer(gateway)).toMatchObject({ version: '1.0.0' });
     expect(await draftsIn(registry)).toEqual([]);
+    await gateway.stop();
+    // Also at a start that installs nothing.
+    await mkdir(join(registry.folder, `.new-${hostname()}-${killed.pid}-0`));
+    await startInstalling(registry, ['@test/weather']);
+    await waitFor(async () => (await draftsIn(registry)).length === 0, slowly);
   });
 });
 

@@ -64,6 +64,8 @@ export interface Packages {
   install(request: PackageRequest, run: RunTool): Promise<PackageProgram>;
   /** Installs the newest version that was asked for. The next process of a server has it. */
   upgrade(request: PackageRequest, run: RunTool): Promise<PackageProgram>;
+  /** Removes what installations have left behind that were cut off, once. */
+  sweep(): Promise<void>;
   /** What is installed. */
   list(): readonly InstalledPackage[];
 }

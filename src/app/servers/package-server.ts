@@ -211,6 +211,6 @@ export function packageOpener(options: PackageOpenerOptions): OpenBackend {
     }
     return new LaterBackend(install(), events, opening);
   };
-  if (packages.versionOf(request) === undefined) detach('background', installation.finish());
+  detach('background', packages.versionOf(request) === undefined ? installation.finish() : packages.sweep());
   return open;
 }

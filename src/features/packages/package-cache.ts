@@ -13,26 +13,30 @@ import { isComplete, keyOf, type Pin, readPin, writePin } from './pin.ts';
 /** Installations use a network and a processor, so only so many run at once (P8). The others wait. */
 const maxAtOnce = 4;
 
-/** An unfinished installation of another host is removed after this time, which is longer than any installation. */
+/** An unfinished installation of whatever process is removed after this time, which is longer than any installation. */
 const abandonedMs = 60 * 60 * 1000;
 
 /** The beginning of the folders in which packages are installed. */
 const draftPrefix = '.new-';
+
+/** The beginning of those that this host installs. */
+const ownPrefix = (): string => `${draftPrefix}${hostname()}-`;
 
 /** The versions of a package that are kept: processes of the one before may still run. */
 const maxVersions = 2;
 
 /**
  * The installed packages of a folder. Several gateways may use one folder: each installs into a folder of its own, which is
- * then renamed as a whole, and the first one counts. An installation that is killed leaves only such a folder behind, which
- * the next gateway removes.
+ * then renamed as a whole, and the first one counts. An installation that is cut off leaves only such a folder behind, which
+ * the next gateway removes at its start.
  */
 export class PackageCache implements Packages {
   readonly folder: string;
   readonly #running = new Map<string, Promise<PackageProgram>>();
   readonly #waiting: (() => void)[] = [];
+  readonly #drafts = new Set<string>();
   #active = 0;
-  #isSwept = false;
+  #swept: Promise<void> | undefined;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -104,12 +108,14 @@ export class PackageCache implements Packages {
 
   async #install(request: PackageRequest, run: RunTool, isUpgrade: boolean): Promise<PackageProgram> {
     await mkdir(this.folder, { recursive: true, mode: 0o755 });
-    await this.#sweep();
+    await this.sweep();
     const folder = this.#folderOf(request);
     const old = readPin(folder);
     // Files that were lost come back as they were.
     const wanted = isUpgrade || old === undefined ? request.wanted : old.version;
-    const draft = join(this.folder, `${draftPrefix}${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`);
+    const name = `${ownPrefix()}${process.pid}-${randomBytes(4).toString('hex')}`;
+    const draft = join(this.folder, name);
+    this.#drafts.add(name);
     await mkdir(draft, { mode: 0o755 });
     try {
       const installed = await installInto(draft, { ...request, wanted }, run);
@@ -124,21 +130,32 @@ export class PackageCache implements Packages {
       return programOf(folder, counting, request);
     } finally {
       await rm(draft, { recursive: true, force: true });
+      this.#drafts.delete(name);
     }
   }
 
-  /** Removes what killed installations have left behind. */
-  async #sweep(): Promise<void> {
-    if (this.#isSwept) return;
-    this.#isSwept = true;
-    const own = `${draftPrefix}${hostname()}-`;
+  sweep(): Promise<void> {
+    this.#swept ??= this.#removeLeft();
+    return this.#swept;
+  }
+
+  async #removeLeft(): Promise<void> {
+    if (statSync(this.folder, { throwIfNoEntry: false }) === undefined) return;
     for (const name of await readdir(this.folder)) {
-      if (!name.startsWith(draftPrefix)) continue;
       const path = join(this.folder, name);
-      const pid = name.startsWith(own) ? Number.parseInt(name.slice(own.length), 10) : undefined;
-      const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-      if (pid === undefined ? ageMs > abandonedMs : !isAlive(pid)) await rm(path, { recursive: true, force: true });
+      if (!name.startsWith(draftPrefix) || this.#isUnderWay(name, path)) continue;
+      // What belongs to another user stays, until a gateway of that user starts.
+      await rm(path, { recursive: true, force: true }).catch(() => undefined);
     }
+  }
+
+  /** True for the folder of an installation that may go on. A process in a restarted container has the same number again. */
+  #isUnderWay(name: string, path: string): boolean {
+    const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+    if (ageMs > abandonedMs) return false;
+    if (!name.startsWith(ownPrefix())) return true; // of another host
+    const pid = Number.parseInt(name.slice(ownPrefix().length), 10);
+    return pid === process.pid ? this.#drafts.has(name) : isAlive(pid);
   }
 
   #explain(cause: unknown, request: PackageRequest): PackageError {
