@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto';
+import { createSocket } from 'node:dgram';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -11,13 +13,41 @@ export async function within(ms, isDone, pauseMs = 10) {
   return true;
 }
 
-/** A port of the loopback address that nobody uses now. */
-export async function freePort() {
+/**
+ * The ports to choose from. The system gives others to connections, and to servers that ask for any port, so that none of
+ * these is taken between its choice and its use. The bus of a Redis Cluster is 10,000 above its port.
+ */
+const firstPort = 10_000;
+const portCount = 10_000;
+
+/** Resolves with whether a socket could be bound. It stays so if it is unreferenced, until this process ends. */
+const isBound = (socket, bind) =>
+  new Promise((resolve) => {
+    socket.once('error', () => resolve(false));
+    bind(() => resolve(true));
+  });
+
+/** Only one process can bind the UDP port with the number of a TCP port, so it holds that number for as long as it lives. */
+async function reserve(port) {
+  const socket = createSocket('udp4').unref();
+  if (await isBound(socket, (done) => socket.bind({ port, address: '127.0.0.1', exclusive: true }, done))) return true;
+  socket.close();
+  return false;
+}
+
+async function isUnused(port) {
   const server = createServer();
-  await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
-  const { port } = server.address();
+  if (!(await isBound(server, (done) => server.listen(port, '127.0.0.1', done)))) return false;
   await new Promise((resolve) => server.close(resolve));
-  return port;
+  return true;
+}
+
+/** A port of the loopback address that nobody uses now, and that no other process gets from here while this one lives. */
+export async function freePort() {
+  for (;;) {
+    const port = firstPort + randomInt(portCount);
+    if ((await reserve(port)) && (await isUnused(port))) return port;
+  }
 }
 
 /** Whether a connection to a port is taken. */

@@ -1,8 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { promisify } from 'node:util';
+// @ts-expect-error: a program in JavaScript
+import { freePort } from '../../bench/lib/wait.mjs';
 import { withDeadline } from './wait-for.ts';
 
 /** The remaining processes and folders, so that they end with this test process in any case. */
@@ -62,7 +62,7 @@ export async function spawnRedis(folder: string, port: number, args: readonly st
     });
   });
   try {
-    await withDeadline(ready, { deadlineMs: 20_000, what: 'redis-server to be ready' });
+    await withDeadline(ready, { what: 'redis-server to be ready' });
   } catch (error) {
     await kill();
     throw error;
@@ -81,16 +81,5 @@ export async function setDiskFull(pid: number, isFull: boolean): Promise<void> {
 const missing =
   'redis-server is missing, and this test needs a real one (Debian and Ubuntu: apt-get install redis-server)';
 
-/**
- * A port of 127.0.0.1 that is free now. Below 55,000, so that the bus of a Redis Cluster, 10,000 above, is a port too.
- */
-export async function findFreePort(): Promise<number> {
-  for (;;) {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    server.close();
-    await once(server, 'close');
-    if (port < 55_000) return port;
-  }
-}
+/** A port of 127.0.0.1 that nobody uses, and that no other test gets. */
+export const findFreePort: () => Promise<number> = freePort;
