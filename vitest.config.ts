@@ -29,6 +29,9 @@ const long = [
   'test/page/actions/every-size.test.ts',
 ];
 
+/** A browser draws the page with the processor alone, which takes seconds for each step beside other tests. */
+const drawing = { testTimeout: 240_000, hookTimeout: 240_000 };
+
 /** The folders of `src`, and what else needs no built gateway. */
 const units = [
   'packages/*/test/**/*.test.ts',
@@ -132,7 +135,7 @@ const projects: TestProjectInlineConfiguration[] = [
       name: 'page',
       include: ['test/page/**/*.test.ts'],
       exclude: [...configDefaults.exclude, ...long],
-      ...patient,
+      ...drawing,
     },
   },
 ];

@@ -81,7 +81,7 @@ export async function openPage(
   { expected, key, ...options }: PageOptions = {},
 ): Promise<Page> {
   const context = await (await openBrowser()).newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(String(error)));
