@@ -47,7 +47,7 @@ export const call = (id: string | number, name: string, args: object = {}) => ({
 export async function settle(cluster: Cluster, headers: OutgoingHttpHeaders = {}): Promise<void> {
   for (const { url } of cluster.instances) {
     const isSettled = async () => (await statusOf(url, 'no-such-session', 'POST', headers)) === 404;
-    await waitFor(isSettled, { what: `404 of ${url}`, deadlineMs: 20_000 });
+    await waitFor(isSettled, { what: `404 of ${url}` });
   }
 }
 
