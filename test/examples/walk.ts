@@ -110,7 +110,7 @@ export async function walk({
   programs = {},
   env = {},
   terminalEnv = {},
-  deadlineMs = 30_000,
+  deadlineMs = 90_000,
 }: WalkOptions): Promise<Walk> {
   const checkout = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
   const terminals = new Map<string, ChildProcess>();

@@ -3,13 +3,16 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { changingFile } from '../support/changing-file.ts';
 import { startGateway } from '../support/gateway.ts';
 import { postModern } from '../support/modern-client.ts';
 import { askServer, draftsIn, runCommand, startInstalling, weather } from '../support/package-gateway.ts';
 import { startPackageRegistry } from '../support/package-registry.ts';
 import { waitFor } from '../support/wait-for.ts';
+
+// npm takes seconds of processor time, several times in a test.
+vi.setConfig({ testTimeout: 240_000 });
 
 test('a wanted version is a package of its own; list, check and upgrade know those of a file', async () => {
   const registry = await startPackageRegistry(weather, { ...weather, version: '2.0.0' });
@@ -74,7 +77,7 @@ test('two gateways that install at the same time share one installation in the e
   const registry = await startPackageRegistry(weather);
   const release = registry.hold();
   const both = [startInstalling(registry, ['@test/weather']), startInstalling(registry, ['@test/weather'])];
-  await waitFor(async () => (await draftsIn(registry)).length === 2, { deadlineMs: 20_000 });
+  await waitFor(async () => (await draftsIn(registry)).length === 2, { deadlineMs: 60_000 });
   release();
   for (const gateway of await Promise.all(both)) expect(await askServer(gateway)).toMatchObject({ version: '1.0.0' });
   expect(await draftsIn(registry)).toEqual([]);

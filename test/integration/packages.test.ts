@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
 import { changingFile } from '../support/changing-file.ts';
 import { root, startGateway } from '../support/gateway.ts';
@@ -13,8 +13,11 @@ import { askServer, draftsIn, runCommand, startInstalling, weather } from '../su
 import { type PackageRegistry, startPackageRegistry } from '../support/package-registry.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+// npm takes seconds of processor time, several times in a test.
+vi.setConfig({ testTimeout: 240_000 });
+
 /** npm starts slowly on a busy machine. */
-const slowly = { deadlineMs: 20_000 };
+const slowly = { deadlineMs: 60_000 };
 
 describe('one command starts a package', () => {
   test('from an empty folder; its program runs directly, and starts again without a network', async () => {

@@ -73,7 +73,7 @@ test.skipIf(!hasPython)(
     };
     const folder = join(home, 'installed');
     const start = (...words: readonly string[]) =>
-      startGateway({ args: ['--packages.folder', folder, ...words], env, readyDeadlineMs: 60_000 });
+      startGateway({ args: ['--packages.folder', folder, ...words], env, readyDeadlineMs: 240_000 });
     const askArguments = async (url: string) => {
       const session = await openAnswered(url);
       const answer = await session.request('tools/call', { name: 'any', arguments: {} });
@@ -90,5 +90,5 @@ test.skipIf(!hasPython)(
     const later = await start('--', 'uvx', 'test-server', 'again');
     expect(await askArguments(later.url)).toEqual(['again']);
   },
-  120_000,
+  300_000, // Python makes an environment and installs into it, which takes ten seconds of processor time
 );

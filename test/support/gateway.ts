@@ -133,7 +133,7 @@ export async function startGateway({
   env = {},
   cwd = root,
   program = defaultProgram,
-  readyDeadlineMs = 20_000,
+  readyDeadlineMs = 45_000,
   isStoppedWithTest = true,
 }: GatewayOptions = {}): Promise<Gateway> {
   const [file = process.execPath, ...programArgs] = program;

@@ -16,7 +16,7 @@ export const startInstalling = (
   { env, folder }: PackageRegistry,
   args: readonly string[],
   more: Record<string, string> = {},
-) => startGateway({ args: ['--packages.folder', folder, ...args], env: { ...env, ...more } });
+) => startGateway({ args: ['--packages.folder', folder, ...args], env: { ...env, ...more }, readyDeadlineMs: 120_000 });
 
 /** Runs a command of the gateway to its end. */
 export async function runCommand(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
