@@ -68,12 +68,7 @@ export interface UnwrappedCall {
 export type UnwrapCall = (message: Message) => UnwrappedCall | undefined;
 
 /** What a server of a view gets of each client. */
-export interface MemberNeeds {
-  readonly name: string;
-  readonly forwardHeaders: readonly string[];
-  readonly credentials: ClientCredentials | undefined;
-  readonly exchangesTokens: boolean;
-}
+export type MemberNeeds = Required<Pick<Server, 'name' | 'forwardHeaders' | 'credentials' | 'exchangesTokens'>>;
 
 /**
  * True for a server that gets headers, credentials or tokens of its clients, so that its answers may differ between

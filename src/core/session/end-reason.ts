@@ -3,40 +3,8 @@ import type { NoTokenReason } from '../backend/upstream-tokens.ts';
 import { type Call, failCall } from '../call/session-calls.ts';
 import type { Reason } from '../protocol/faults.ts';
 
-/** Why a session ended. */
-export type SessionEndReason =
-  | 'deleted'
-  | 'idle'
-  | 'operator'
-  | 'client_gone'
-  | 'superseded'
-  | 'refused'
-  | 'server_start_failed'
-  | 'server_unauthorized'
-  | 'upstream_token_refused'
-  | 'upstream_token_unavailable'
-  | 'client_unauthorized'
-  | 'server_start_timeout'
-  | 'server_exited'
-  | 'server_changed'
-  | 'crash_loop'
-  | 'line_too_long'
-  | 'memory_limit'
-  | 'reconfigured'
-  | 'draining'
-  | 'released'
-  | 'moved'
-  | 'store_unavailable'
-  | 'internal';
-
-/** Ends after which a server that keeps sessions itself is told to end its session too. */
-export const isFinal: ReadonlySet<SessionEndReason> = new Set(['deleted', 'operator']);
-
-/** Ends after which the client may come back, and finds the process of the session (docs/decisions/0164). */
-export const mayKeepProcess: ReadonlySet<SessionEndReason> = new Set(['deleted', 'client_gone']);
-
-/** The faults for open requests when a session ends. */
-export const faultForEnd: Readonly<Record<SessionEndReason, Reason>> = {
+/** The reasons why a session ends, and the fault for its open requests then. */
+export const faultForEnd = {
   deleted: 'session_ended',
   idle: 'session_ended',
   operator: 'session_ended',
@@ -60,7 +28,16 @@ export const faultForEnd: Readonly<Record<SessionEndReason, Reason>> = {
   moved: 'outcome_unknown',
   store_unavailable: 'store_unavailable',
   internal: 'internal',
-};
+} as const satisfies Readonly<Record<string, Reason>>;
+
+/** Why a session ended. */
+export type SessionEndReason = keyof typeof faultForEnd;
+
+/** Ends after which a server that keeps sessions itself is told to end its session too. */
+export const isFinal: ReadonlySet<SessionEndReason> = new Set(['deleted', 'operator']);
+
+/** Ends after which the client may come back, and finds the process of the session (docs/decisions/0164). */
+export const mayKeepProcess: ReadonlySet<SessionEndReason> = new Set(['deleted', 'client_gone']);
 
 /** True if the session ends because its instance stops. */
 export const isLeaving = (reason: SessionEndReason): boolean => reason === 'draining' || reason === 'released';

@@ -278,7 +278,7 @@ export class Session extends SessionCore implements SessionHandle {
       const adopted = this.#inbound.adopt(calls);
       this.#adoptServerRequests(serverRequests, adopted, checkpoint.isFirst);
       this.log.open();
-      this.#link.attach(
+      this.#link.open(
         { state: checkpoint.state, pending: adopted.map(({ id }) => id), delivered: afterCheckpoint },
         checkpoint.isFirst,
       );

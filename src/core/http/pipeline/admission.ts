@@ -13,7 +13,6 @@ import {
 } from '../../auth/identity.ts';
 import { withSender, withTokenSubject } from '../../auth/request-sender.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
-import type { CallTelemetry } from '../../call/call-events.ts';
 import type { CredentialMarks } from '../../keys/credential-marks.ts';
 import { nobody } from '../../protocol/affinity.ts';
 import type { Reason } from '../../protocol/faults.ts';
@@ -50,8 +49,6 @@ export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {
   readonly quotas?: Pick<Quotas, 'admitRequest'>;
   /** Limit of one request, or one message on a WebSocket. */
   readonly maxBodyBytes: number;
-  /** Reports refused calls, and the calls of modern clients; absent if nobody wants reports. */
-  readonly calls?: CallTelemetry | undefined;
   /** Counts open streams and WebSockets; absent if nobody reads the numbers. */
   readonly meters?: ConnectionMeters | undefined;
   /** Reports each request that is not admitted; absent if nobody wants reports. */

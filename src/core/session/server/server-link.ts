@@ -132,18 +132,12 @@ export class ServerLink implements BackendEvents {
     return this.#replacements === 0 && (!isAdopted || this.#isStillFirst) ? '' : `${epoch}-${this.#replacements}`;
   }
 
-  /** Starts the server for a new session. */
-  open(): void {
-    this.#openFirst();
-  }
-
-  /** Resumes the server's session of an earlier owner; `isFirst` as for `incarnation`. */
-  attach(resume: Resume, isFirst: boolean): void {
+  /**
+   * Starts the server for a new session, or resumes the server's session of an earlier owner.
+   * @param isFirst true if that owner had the first backend of the session; see `incarnation`
+   */
+  open(resume?: Resume, isFirst = false): void {
     this.#isStillFirst = isFirst;
-    this.#openFirst(resume);
-  }
-
-  #openFirst(resume?: Resume): void {
     this.#state = 'live';
     this.#connection.noteStart();
     this.#backend = this.#openBackend(this, resume);
