@@ -4,12 +4,12 @@ import { hasAuthentication, strangersOf } from '../config/access/authentication-
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { CredentialWatch } from '../core/auth/credential-watch.ts';
 import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
+import { createAddressReader, createProxyCheck } from '../core/auth/sender-address.ts';
 import { longestLineBytes } from '../core/backend/backend.ts';
 import { OfferedNames } from '../core/backend/offered-names.ts';
 import { withCors } from '../core/http/cors.ts';
 import type { Endpoint } from '../core/http/http-context.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
-import { createAddressReader, createProxyCheck } from '../core/http/peer-address.ts';
 import { withoutSlash } from '../core/http/router.ts';
 import { CredentialMarks } from '../core/keys/credential-marks.ts';
 import { configuredKeys, type StateKeys, storedKeys } from '../core/keys/state-keys.ts';

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Challenge, Identity } from '../auth/identity.ts';
+import type { AddressOf } from '../auth/sender-address.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
@@ -8,7 +9,6 @@ import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RequestFacts } from '../reply/reply.ts';
 import { contain } from '../util/boundary.ts';
-import type { AddressOf } from './peer-address.ts';
 
 /** Adapts the challenges of a server at which clients authorize themselves. */
 export interface ChallengeRewriter {

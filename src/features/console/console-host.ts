@@ -1,9 +1,9 @@
 import type { ConsoleHost } from '@mcp-gangway/console';
 import type { ConsoleOptions } from '../../app/features/telemetry.ts';
+import { redactCredentials } from '../../core/ops/redact-credentials.ts';
 import { entryOf, isReason } from '../../core/protocol/faults.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { contain } from '../../core/util/boundary.ts';
-import { redactCredentials } from '../../core/util/text/redact-credentials.ts';
 
 /** A client that is not admitted or exceeds a quota is refused. Other faults say nothing about who may do what. */
 const refusedStatuses: ReadonlySet<number> = new Set([401, 403, 429]);

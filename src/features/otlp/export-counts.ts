@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { MetricKey } from '../../core/ops/metrics/catalogue.ts';
+import { redactCredentials } from '../../core/ops/redact-credentials.ts';
 import type { FindMeter } from '../../core/util/telemetry/meter.ts';
-import { redactCredentials } from '../../core/util/text/redact-credentials.ts';
 import type { Signal } from './otlp-settings.ts';
 
 /** The text of an error can be that of a collector, so it is cut. */

@@ -1,7 +1,7 @@
 import type { Option } from '../../../config/options/option-kinds.ts';
 import { referencePattern } from '../../../config/sources/expand-variables.ts';
+import { redactCredentials, mask as redacted } from '../../../core/ops/redact-credentials.ts';
 import { isObject } from '../../../core/util/is-object.ts';
-import { redactCredentials, mask as redacted } from '../../../core/util/text/redact-credentials.ts';
 
 /** A value as `config print` shows it, and the text with references that it comes from, unless that text is shown. */
 export interface ShownValue {

@@ -1,6 +1,6 @@
 import { expect, it, test } from 'vitest';
-import { redactCredentials } from '../../../../src/core/util/text/redact-credentials.ts';
-import { costOf } from '../../../support/cpu-time.ts';
+import { redactCredentials } from '../../../src/core/ops/redact-credentials.ts';
+import { costOf } from '../../support/cpu-time.ts';
 
 it.each([
   ['a password', '{"password":"hunter2"}', 'hunter2'],

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { createAddressReader, createProxyCheck } from '../../../src/core/http/peer-address.ts';
+import { createAddressReader, createProxyCheck } from '../../../src/core/auth/sender-address.ts';
 
 const from = (remoteAddress: string | undefined, forwarded?: string): IncomingMessage =>
   ({ socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } }) as unknown as IncomingMessage;

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { isPrivate, isProxied } from '../auth/local-clients.ts';
-import { createTrustCheck } from '../auth/proxy-identity.ts';
 import { headerOf } from '../protocol/http/request-header.ts';
+import { isPrivate, isProxied } from './local-clients.ts';
+import { createTrustCheck } from './proxy-identity.ts';
 
 /** Returns the address of the sender of a request; undefined if its connection is gone. */
 export type AddressOf = (incoming: IncomingMessage) => string | undefined;
