@@ -184,7 +184,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     values: store.values,
     changes: store.changes,
     reservations: store.reservations,
-    instances: { current: () => sessions.instance, isAlive: (instance) => sessions.isAlive(instance) },
+    instances: {
+      current: () => sessions.instance,
+      isAlive: async (instance) => (await sessions.cluster?.directory.isAlive(instance)) ?? false,
+    },
     ttlMs: config.tasks.ttlMs,
     maxRunMs: timeouts.requestTotalMs,
     maxTextBytes: derived.maxEventBytes,
@@ -222,13 +225,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const originRules = createOriginRules(originOptionsOf(config));
   const storeItself = storeStateOf(opened);
   const storeState = (): StoreState => {
-    const unreachable = sessions.peers?.unreachable.map(({ address }) => address) ?? [];
+    const unreachable = sessions.cluster?.peers?.unreachable.map(({ address }) => address) ?? [];
     const waiting = Math.max(0, (opened.countInFiles?.() ?? 0) - sessions.resumableCount);
     return { ...storeItself(), ...(unreachable.length > 0 && { unreachable }), ...(waiting > 0 && { waiting }) };
   };
   const readinessNow = () => {
     const { kind, isUp } = storeState();
-    return readinessReport(sessions.readiness, health.statuses, sessions.peers, kind !== 'files' || isUp);
+    return readinessReport(sessions.readiness, health.statuses, sessions.cluster?.peers, kind !== 'files' || isUp);
   };
   const secrets = { keys, store: shared };
   const access = await ClientAccess.create(parts, authentication.authenticators, localClients, secrets, log.auth);
@@ -282,7 +285,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   webSockets?.attach(web.server);
   web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections: derived.maxConnections }));
   const listenForPeers = async (): Promise<void> => {
-    await sessions.listenForPeers().catch((cause: unknown) => {
+    await sessions.cluster?.listen().catch((cause: unknown) => {
       throw new Error(explainListenFailure(cause, config.cluster.link, linkPort), { cause });
     });
   };

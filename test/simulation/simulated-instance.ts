@@ -110,7 +110,7 @@ export class SimulatedInstance {
           },
         }),
     );
-    clock.as(name, () => void this.sessions.listenForPeers());
+    clock.as(name, () => void this.sessions.cluster?.listen());
   }
 
   get backends(): readonly FakeBackend[] {

@@ -86,7 +86,7 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
     servers: () => set.current.map((served) => served.config.name),
     probes: () => health.statuses,
     sessions: () => sessions.all,
-    peers: () => sessions.peers,
+    peers: () => sessions.cluster?.peers,
     connections: () => promisify(parts.web.getConnections.bind(parts.web))(),
     lastReload: () => parts.configuration.last,
     store: parts.storeState,

@@ -23,7 +23,7 @@ import type { Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { ConnectedClients } from './connected-clients.ts';
 import { endInOrder, Retirements } from './retirement.ts';
-import type { ClusterHost, PeerStates, RemoteOpening, SessionCluster } from './session-cluster.ts';
+import type { ClusterHost, RemoteOpening, SessionCluster } from './session-cluster.ts';
 import { RecordRenewal, Sweep } from './upkeep.ts';
 
 /** A call without a reader need not be found sooner, in milliseconds. */
@@ -70,6 +70,8 @@ export class Sessions implements SessionHost {
   readonly clients: ConnectedClients;
   /** Ends the sessions of servers that were removed or reconfigured. */
   readonly retirements: Retirements;
+  /** The instances that share the store; undefined if no other one can. */
+  readonly cluster: SessionCluster | undefined;
   readonly #options: SessionsOptions;
   readonly #quotas: Quotas;
   readonly #byKey = new Map<string, Session>();
@@ -80,9 +82,8 @@ export class Sessions implements SessionHost {
   /** Number of processes that belong to no session. */
   #processes = 0;
   readonly #sweep = new Sweep(() => this.#endOverdue());
-  readonly #cluster: SessionCluster | undefined;
   readonly #closing = new AbortController();
-  readonly #instance: SessionParts['instance'] = () => this.#cluster?.lease ?? singleInstance;
+  readonly #instance: SessionParts['instance'] = () => this.cluster?.lease ?? singleInstance;
   /** What all sessions of connections have. */
   readonly #ofConnections: Pick<SessionParts, 'instance' | 'store' | 'options'>;
   /** True once `drain` was called: no new sessions. */
@@ -105,7 +106,7 @@ export class Sessions implements SessionHost {
       () => [...this.#byKey.values(), ...this.#ending.values(), ...this.#connected.keys()],
       cluster !== undefined,
     );
-    this.#cluster = cluster?.create({
+    this.cluster = cluster?.create({
       currentServer: (name) => options.currentServer?.(name),
       formerServer: (name, digest) => options.formerServer?.(name, digest),
       sessions: () => this.#byKey.values(),
@@ -118,8 +119,8 @@ export class Sessions implements SessionHost {
       findEnding: (key) => this.#ending.get(key),
       telemetry: options.telemetry,
     });
-    this.clients = new ConnectedClients(this.#quotas, options.maxSessions, this.#cluster);
-    this.#cluster?.start();
+    this.clients = new ConnectedClients(this.#quotas, options.maxSessions, this.cluster);
+    this.cluster?.start();
   }
 
   /** The sessions that can be used here. */
@@ -139,15 +140,10 @@ export class Sessions implements SessionHost {
 
   /** Whether new sessions are welcome. */
   get readiness(): Readiness {
-    const lease = this.#cluster?.lease;
+    const lease = this.cluster?.lease;
     if (this.isDraining) return 'draining';
     if (lease === undefined || lease.isHeld) return 'ready';
     return lease.unconfirmedMs < 2 * (this.#options.cluster?.leaseMs ?? 0) ? 'degraded' : 'unavailable';
-  }
-
-  /** The other instances, by whether they answer this one; undefined if there can be none. */
-  get peers(): PeerStates | undefined {
-    return this.#cluster?.peers;
   }
 
   /** The name of this instance now. */
@@ -155,23 +151,13 @@ export class Sessions implements SessionHost {
     return this.#instance().name;
   }
 
-  /** False if another instance is lost, or its state cannot be known. */
-  async isAlive(instance: string): Promise<boolean> {
-    return (await this.#cluster?.directory.isAlive(instance)) ?? false;
-  }
-
-  /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
-  async listenForPeers(): Promise<void> {
-    await this.#cluster?.listen();
-  }
-
   /** Opens a session for a client's `initialize` and answers it. */
   open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
     const id = newId();
     const lookup = { key: keyFromId(id), server, principal };
     const headers = { [idHeader]: id };
-    const home = this.#cluster && homeOf(server, principal, initialize);
-    const isElsewhere = home !== undefined || (this.#cluster !== undefined && this.isDraining);
+    const home = this.cluster && homeOf(server, principal, initialize);
+    const isElsewhere = home !== undefined || (this.cluster !== undefined && this.isDraining);
     if (isElsewhere) this.#openElsewhere(home, lookup, initialize, new OpeningReply(reply, headers));
     else this.#openWhenReady(lookup, initialize, reply, headers).catch(this.#faultHandler(reply));
   }
@@ -181,7 +167,7 @@ export class Sessions implements SessionHost {
    * stops, another one opens it.
    */
   #openElsewhere(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
-    const { directory, homes, requests } = this.#cluster as SessionCluster;
+    const { directory, homes, requests } = this.cluster as SessionCluster;
     const openHere = (to: Reply): void => this.#openAsHome(home, lookup, initialize, to);
     const findInstance = async (): Promise<string | undefined> =>
       (home && (await homes.findIfKnown(home))) ?? (this.isDraining ? directory.findSuccessor() : undefined);
@@ -196,7 +182,7 @@ export class Sessions implements SessionHost {
 
   /** Opens a session here. Its client's next session is opened here too, if it has a home. */
   #openAsHome(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
-    const claimed = home === undefined ? Promise.resolve() : this.#cluster?.homes.claim(home);
+    const claimed = home === undefined ? Promise.resolve() : this.cluster?.homes.claim(home);
     const opened = claimed?.then(() => this.#openWhenReady(lookup, initialize, reply, opensRemotely));
     opened?.catch(this.#faultHandler(reply));
   }
@@ -217,9 +203,9 @@ export class Sessions implements SessionHost {
    */
   anywhere(lookup: SessionLookup): SessionHandle | Reason {
     const session = this.#here(lookup);
-    if (session === undefined) return this.#cluster?.requests.handleOf(lookup) ?? 'unknown_session';
+    if (session === undefined) return this.cluster?.requests.handleOf(lookup) ?? 'unknown_session';
     if (!isRevisionOf(session, lookup.version)) return 'unsupported_version';
-    return this.#cluster?.guard.handleOf(session) ?? session;
+    return this.cluster?.guard.handleOf(session) ?? session;
   }
 
   /**
@@ -228,7 +214,7 @@ export class Sessions implements SessionHost {
    */
   async ofGroup(lookup: SessionLookup): Promise<SessionHandle | Reason> {
     if (this.#byKey.get(lookup.key)?.isReady === false) return 'unknown_session';
-    const admission = await this.#cluster?.directory.admits(lookup);
+    const admission = await this.cluster?.directory.admits(lookup);
     if (admission === 'later') return 'unknown_session';
     return typeof admission === 'object' ? admission.fault : this.anywhere(lookup);
   }
@@ -288,12 +274,12 @@ export class Sessions implements SessionHost {
     this.retirements.close();
     this.#sweep.stop();
     this.clients.close();
-    const reason = this.#cluster === undefined ? 'draining' : 'released';
+    const reason = this.cluster === undefined ? 'draining' : 'released';
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
-    const takeoversEnded = Promise.race([this.#cluster?.directory.settled(), deadline]);
+    const takeoversEnded = Promise.race([this.cluster?.directory.settled(), deadline]);
     // Repeated, because a session that was being taken over when the drain began arrives later.
     do {
       await Promise.all([
@@ -302,11 +288,11 @@ export class Sessions implements SessionHost {
         takeoversEnded,
       ]);
     } while (this.#byKey.size > 0);
-    await this.#cluster?.requests.leave(deadline);
+    await this.cluster?.requests.leave(deadline);
     clearTimeout(timer);
     this.#closing.abort();
     await Promise.all(Array.from(this.#ending.values(), (session) => session.end('draining')));
-    await this.#cluster?.close();
+    await this.cluster?.close();
   }
 
   /** A handler that answers the request after a fault of the gateway. */
@@ -327,7 +313,7 @@ export class Sessions implements SessionHost {
   }
 
   async #openWhenReady(lookup: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
-    const cluster = this.#cluster;
+    const cluster = this.cluster;
     const id = initialize.id ?? null;
     const mayWait = cluster !== undefined && !this.isDraining;
     if (mayWait && !cluster.lease.isHeld && !(await cluster.lease.isReady())) {
@@ -389,14 +375,14 @@ export class Sessions implements SessionHost {
       permit: this.#quotas.acquire({ server, principal }),
       ...(start.isOneStream
         ? this.#ofConnections
-        : { ...shared, isOwner: () => this.#cluster?.guard.covers(session) ?? true }),
+        : { ...shared, isOwner: () => this.cluster?.guard.covers(session) ?? true }),
     };
     const session: Session = new Session(parts, start, this);
     return session;
   }
 
   onReady(session: Session): void {
-    if (!this.#connected.has(session)) detach('session', this.#cluster?.guard.opened(session, session.term));
+    if (!this.#connected.has(session)) detach('session', this.cluster?.guard.opened(session, session.term));
   }
 
   onEnding(session: Session, reason: SessionEndReason): void {
@@ -407,7 +393,7 @@ export class Sessions implements SessionHost {
     this.#ending.set(key, session);
     parts.permit.ending();
     onEnding?.(reason);
-    this.#cluster?.guard.release();
+    this.cluster?.guard.release();
   }
 
   onEnded(session: Session): void {

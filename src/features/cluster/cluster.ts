@@ -9,7 +9,6 @@ import { Directory } from './ownership/directory.ts';
 import { OwnershipGuard } from './ownership/guard.ts';
 import { Homes } from './ownership/homes.ts';
 import { Lease } from './ownership/lease.ts';
-import type { PeerTransport } from './peers/peer-request.ts';
 
 /**
  * The most that counts of the time between two checks, in milliseconds. A process that was frozen could not have reached
@@ -34,16 +33,14 @@ export class Cluster implements SessionCluster {
   readonly homes: Homes;
   readonly requests: ForwardedRequests;
   readonly #options: ClusterOptions;
-  readonly #peers: PeerTransport;
   readonly #checkTimer: NodeJS.Timeout;
   #checkedAt = performance.now();
   /** For how long the store could have answered this instance, and did not. */
   #silentMs = 0;
 
   constructor(options: ClusterOptions) {
-    const { store, peers = nobody } = options;
+    const { store, peers } = options;
     this.#options = options;
-    this.#peers = peers;
     this.lease = new Lease(
       options,
       () => this.guard.release(),
@@ -54,9 +51,9 @@ export class Cluster implements SessionCluster {
     );
     this.directory = new Directory(options, this.lease, this.guard);
     this.homes = new Homes(options, this.lease, this.directory);
-    this.requests = new ForwardedRequests(options, this.directory, this.homes, peers);
+    this.requests = new ForwardedRequests(options, this.directory, this.homes);
     const ownerEndpoint = new OwnerEndpoint(options, this.directory);
-    peers.attach({
+    peers?.attach({
       name: () => this.lease.name,
       serve: (request, body, reply) => ownerEndpoint.serve(request, body, reply),
     });
@@ -74,7 +71,7 @@ export class Cluster implements SessionCluster {
 
   /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
   async listen(): Promise<void> {
-    await this.#peers.listen();
+    await this.#options.peers?.listen();
   }
 
   /** The other instances, by whether they answer; undefined if there can be none. */
@@ -87,7 +84,7 @@ export class Cluster implements SessionCluster {
     this.requests.close();
     clearInterval(this.#checkTimer);
     await this.lease.close();
-    await this.#peers.close();
+    await this.#options.peers?.close();
   }
 
   async #checkPeers(): Promise<void> {
@@ -104,32 +101,16 @@ export class Cluster implements SessionCluster {
     if (owners.length === 0) return;
     const alive = await store.instances.areAlive(owners).catch(() => undefined);
     for (const [index, owner] of owners.entries()) {
-      if (alive?.[index] !== false || this.#peers.isRenamed(owner)) continue;
+      if (alive?.[index] !== false || this.#options.peers?.isRenamed(owner)) continue;
       this.requests.ownerLost(owner);
-      this.#peers.forget(owner);
+      this.#options.peers?.forget(owner);
     }
   }
 
   #beginTerm(): void {
     this.#options.telemetry.emit({ type: 'store-joined' });
-    this.#peers.publish();
+    this.#options.peers?.publish();
     this.homes.renew(0);
     detach('cluster', this.guard.beginTerm());
   }
 }
-
-/** The way to other instances where there can be none. */
-const nobody: PeerTransport = {
-  attach: () => undefined,
-  listen: async () => undefined,
-  ask(_to, _request, _body, listener) {
-    queueMicrotask(() => listener.failed('unsent'));
-    return { isSent: false, resume: () => undefined, abort: () => undefined };
-  },
-  states: { reachable: 0, unreachable: [] },
-  names: [],
-  publish: () => undefined,
-  isRenamed: () => false,
-  forget: () => undefined,
-  close: async () => undefined,
-};

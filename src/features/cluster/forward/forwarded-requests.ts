@@ -14,7 +14,7 @@ import { detach } from '../../../core/util/boundary.ts';
 import { type ClusterOptions, noticeMs, reportStoreFault } from '../cluster-parts.ts';
 import type { Directory } from '../ownership/directory.ts';
 import type { Homes } from '../ownership/homes.ts';
-import type { PeerTransport } from '../peers/peer-request.ts';
+import type { PeerCall, PeerListener } from '../peers/peer-request.ts';
 import type { ClientOperation } from './client-operation.ts';
 import type { ClientReply } from './client-reply.ts';
 import {
@@ -41,13 +41,13 @@ export class ForwardedRequests {
   readonly #requests = new Set<ForwardedRequest>();
   #isClosed = false;
 
-  constructor(options: ClusterOptions, directory: Directory, homes: Homes, peers: Pick<PeerTransport, 'ask'>) {
+  constructor(options: ClusterOptions, directory: Directory, homes: Homes) {
     this.#options = options;
     this.#directory = directory;
     this.#homes = homes;
     const { limits } = options;
     this.#host = {
-      ask: (...request) => peers.ask(...request),
+      ask: (to, request, body, listener) => options.peers?.ask(to, request, body, listener) ?? askNobody(listener),
       // A lost owner may seem to live for a lease.
       waitMs: Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs),
       earlyStreamMs,
@@ -185,3 +185,9 @@ export class ForwardedRequests {
 }
 
 const isAbort = (cause: unknown): boolean => cause instanceof Error && cause.name === 'AbortError';
+
+/** Where there can be no other instance, the owner that a record names is lost. */
+function askNobody(listener: PeerListener): PeerCall {
+  queueMicrotask(() => listener.failed('unsent'));
+  return { isSent: false, resume: () => undefined, abort: () => undefined };
+}
