@@ -10,7 +10,7 @@ import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { aRecord } from './log-writer.ts';
-import { freshPrefix, openRedisStore, wideLimits } from './redis-fixture.ts';
+import { freshPrefix, openRedisStore, redisOptions } from './redis-fixture.ts';
 import { useAll } from './use-all.ts';
 
 const run = promisify(execFile);
@@ -109,12 +109,13 @@ describe('access to Redis', () => {
     const redis = await startRedis();
     await redis.cli('ACL', 'SETUSER', 'gate', 'on', '>right', '~*', '+@all');
     const errors: unknown[] = [];
-    const store = createRedisStore({
-      url: `redis://gate:wrong-secret@127.0.0.1:${redis.port}`,
-      prefix: freshPrefix(),
-      limits: wideLimits,
-      onError: (cause) => errors.push(cause),
-    });
+    const store = createRedisStore(
+      redisOptions({
+        url: `redis://gate:wrong-secret@127.0.0.1:${redis.port}`,
+        prefix: freshPrefix(),
+        onError: (cause) => errors.push(cause),
+      }),
+    );
     await waitFor(() => errors.length > 0, { what: 'the error' });
     await expect(store.sessions.find('s')).rejects.toMatchObject({ name: 'StoreUnavailable', reason: 'unreachable' });
     expect(String(errors[0])).toMatch(/WRONGPASS/);
@@ -141,7 +142,7 @@ describe('access to Redis', () => {
 
     for (const tls of [{ ca }, { cert, key }]) {
       const errors: unknown[] = [];
-      const refused = createRedisStore({ url, limits: wideLimits, tls, onError: (cause) => errors.push(cause) });
+      const refused = createRedisStore(redisOptions({ url, tls, onError: (cause) => errors.push(cause) }));
       await waitFor(() => errors.length > 0, { what: 'the error' });
       await expect(refused.sessions.find('s')).rejects.toMatchObject({ reason: 'unreachable' });
       await refused.close();

@@ -9,10 +9,10 @@ import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import {
   freshPrefix,
   openRedisStore,
+  redisOptions,
   startedForAll,
   untilAnswered,
   waitUntilHealthy,
-  wideLimits,
 } from './redis-fixture.ts';
 import { textsOf } from './store-fixture.ts';
 
@@ -234,7 +234,7 @@ describe('the Redis store, when Redis', () => {
   it('is not there at the start: calls are unreachable, until it is', async () => {
     const own = await startRedis();
     await own.kill();
-    const mine = createRedisStore({ url: own.url, prefix: freshPrefix(), limits: wideLimits });
+    const mine = createRedisStore(redisOptions({ url: own.url }));
     stores.push(mine);
     let recoveries = 0;
     mine.onRecovered(() => {

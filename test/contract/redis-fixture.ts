@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
 import type { ClusterStore } from '../../src/core/store/store.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
+import { unreadMeter } from '../../src/core/util/telemetry/meter.ts';
 import { createRedisStore, type RedisStoreOptions } from '../../src/features/redis/redis-store.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { MakeStore } from './store-fixture.ts';
@@ -30,11 +31,24 @@ export const freshPrefix = (): string => {
 /** Limits that no test meets by accident. */
 export const wideLimits = { maxEvents: 1_000, maxBytes: 8_000_000, maxAgeMs: 3_600_000 };
 
+/** Options for a store, where a test does not care. */
+export const redisOptions = (options: SomeRedisOptions): RedisStoreOptions => ({
+  prefix: freshPrefix(),
+  limits: wideLimits,
+  leaseMs: 6_000,
+  recordTtlMs: 3_600_000,
+  commandTimeoutMs: 1_000,
+  tls: {},
+  onError: () => undefined,
+  telemetry: { emit: () => undefined, commandSeconds: unreadMeter },
+  ...options,
+});
+
+type SomeRedisOptions = Partial<RedisStoreOptions> & { readonly url: string };
+
 /** A store whose connection answers. */
-export async function openRedisStore(
-  options: Partial<RedisStoreOptions> & { readonly url: string },
-): Promise<ClusterStore> {
-  const store = createRedisStore({ limits: wideLimits, commandTimeoutMs: 5_000, ...options });
+export async function openRedisStore(options: SomeRedisOptions): Promise<ClusterStore> {
+  const store = createRedisStore(redisOptions({ commandTimeoutMs: 5_000, ...options }));
   await waitUntilHealthy(store);
   return store;
 }
@@ -43,7 +57,7 @@ export const waitUntilHealthy = (store: ClusterStore): Promise<unknown> =>
   waitFor(() => store.healthyForMs() > 0, { what: 'the store to answer', intervalMs: 2, deadlineMs: 20_000 });
 
 /** Stores of the contract suite: each in a namespace of its own, seen by two connections. Time is that of the machine. */
-export function redisStores(options: () => Partial<RedisStoreOptions> & { readonly url: string }): MakeStore {
+export function redisStores(options: () => SomeRedisOptions): MakeStore {
   return async ({ maxEvents, maxBytes, maxAgeMs, evicted, ...times }) => {
     const all = { ...options(), ...times, prefix: freshPrefix(), limits: { maxEvents, maxBytes, maxAgeMs, evicted } };
     const [store, other] = await Promise.all([openRedisStore(all), openRedisStore(all)]);

@@ -22,11 +22,10 @@ const maxReconnectMs = 2_000;
 const reconnectsPerLease = 3;
 
 /** The address of the store, and its limits and times. */
-export type RedisStoreOptions = Pick<RedisStoreSettings, 'url' | 'limits'> &
-  Partial<RedisStoreSettings> & {
-    /** The versions of session records; those of this build if absent. Tests simulate other builds. */
-    readonly versions?: RecordVersions;
-  };
+export interface RedisStoreOptions extends RedisStoreSettings {
+  /** The versions of session records; those of this build if absent. Tests simulate other builds. */
+  readonly versions?: RecordVersions;
+}
 
 /**
  * Makes a store in Redis 6.2 or newer for any number of instances. Redis may be one server, a server found by
@@ -34,16 +33,8 @@ export type RedisStoreOptions = Pick<RedisStoreSettings, 'url' | 'limits'> &
  * for an invalid URL or prefix.
  */
 export function createRedisStore(options: RedisStoreOptions): ClusterStore {
-  const {
-    prefix = 'gangway',
-    limits,
-    leaseMs = 6_000,
-    recordTtlMs = 3_600_000,
-    commandTimeoutMs = 1_000,
-    onError = () => undefined,
-    versions = recordVersions,
-  } = options;
-  const keys = createKeys(prefix);
+  const { limits, leaseMs, recordTtlMs, commandTimeoutMs, onError, versions = recordVersions } = options;
+  const keys = createKeys(options.prefix);
   const lifetimes = createLifetimes(limits, recordTtlMs, leaseMs);
   const { connect, follow } = createConnector(options, Math.min(maxReconnectMs, leaseMs / reconnectsPerLease));
 

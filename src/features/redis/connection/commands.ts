@@ -16,7 +16,7 @@ export interface CommandsOptions {
   readonly probe: (client: RedisClient) => Promise<unknown>;
   /** Receives each fault of the connection, for logs. */
   readonly onError: (cause: unknown) => void;
-  readonly telemetry?: StoreTelemetry | undefined;
+  readonly telemetry: StoreTelemetry;
 }
 
 /** A failover of one master can make slots of a cluster fail now and then, and a probe does not reach every slot. */
@@ -68,7 +68,7 @@ export class Commands {
       // Without a node, the client of a cluster would queue the command.
       if (client instanceof Cluster && client.status !== 'ready') throw new StoreUnavailable('unreachable');
       const reply = await within(command(client), commandTimeoutMs, failUnreachable);
-      telemetry?.commandSeconds.add((performance.now() - sentAt) / 1_000);
+      telemetry.commandSeconds.add((performance.now() - sentAt) / 1_000);
       return reply;
     } catch (error) {
       const fault = asStoreUnavailable(error, this.#connectionError);
@@ -76,7 +76,7 @@ export class Commands {
         this.#noteFailure();
         this.#rediscover(replyErrorCode(error));
       }
-      telemetry?.emit({ type: 'store-command-failed', reason: fault.reason });
+      telemetry.emit({ type: 'store-command-failed', reason: fault.reason });
       throw fault;
     }
   };

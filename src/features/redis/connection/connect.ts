@@ -1,4 +1,5 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import type { RedisConnection } from '../../../app/features/stores.ts';
 import { parseRedisUrl, type RedisTarget } from '../../../config/redis-url.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { backoff } from '../../../core/util/timing/backoff.ts';
@@ -6,12 +7,6 @@ import { watchSwitches } from './switch-watch.ts';
 
 /** A client of one server, given by its address or found by sentinels, or of a cluster. */
 export type RedisClient = Redis | Cluster;
-
-/** The address of Redis, and the certificates for it. */
-export interface ConnectOptions {
-  readonly url: string;
-  readonly tls?: UpstreamTls;
-}
 
 const connectTimeoutMs = 5_000;
 /** How often a cluster's slots are read again. They are also read after each command that could not be delivered. */
@@ -26,21 +21,20 @@ const slotsRefreshMs = 5_000;
  *
  * @param maxReconnectMs the longest wait before the next attempt to connect
  */
-export function createConnector(options: ConnectOptions, maxReconnectMs: number) {
-  const target = parseRedisUrl(options.url);
+export function createConnector({ url, tls }: Pick<RedisConnection, 'url' | 'tls'>, maxReconnectMs: number) {
+  const target = parseRedisUrl(url);
   // The delay is capped and spread, so that a hundred gateways do not reconnect at the same moment.
   const pauseAfter = backoff({ firstMs: 50, maxMs: maxReconnectMs, spread: [0.5, 1] });
   return {
     connect(commandTimeoutMs: number | undefined): RedisClient {
-      const common = commonOptions(target, options.tls, commandTimeoutMs, pauseAfter);
+      const common = commonOptions(target, tls, commandTimeoutMs, pauseAfter);
       if (target.kind === 'cluster') return connectCluster(target, common, pauseAfter);
-      if (target.kind === 'sentinel')
-        return new Redis({ ...common, ...sentinelOptions(target, options.tls, pauseAfter) });
+      if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, tls, pauseAfter) });
       return new Redis({ ...common, ...target.hosts[0] });
     },
     /** Makes a connection follow the sentinels, if there are any, also while its master lives. Returns the end of that. */
     follow(client: RedisClient): () => void {
-      const common = watchOptions(target, options.tls, pauseAfter);
+      const common = watchOptions(target, tls, pauseAfter);
       const hosts = target.kind === 'sentinel' ? target.hosts : [];
       const sentinels = hosts.map((host) => new Redis({ ...common, ...host }));
       return watchSwitches(client, target.masterName, sentinels);
@@ -53,7 +47,7 @@ type PauseAfter = (attempt: number) => number;
 
 function commonOptions(
   { isTls, username, password, db }: RedisTarget,
-  tls: UpstreamTls = {},
+  tls: UpstreamTls,
   commandTimeout: number | undefined,
   pauseAfter: PauseAfter,
 ) {
@@ -75,11 +69,7 @@ function commonOptions(
   } satisfies RedisOptions;
 }
 
-function sentinelOptions(
-  { hosts, masterName, isTls }: RedisTarget,
-  tls: UpstreamTls | undefined,
-  pauseAfter: PauseAfter,
-) {
+function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, tls: UpstreamTls, pauseAfter: PauseAfter) {
   return {
     sentinels: hosts.map((host) => ({ ...host })),
     name: masterName,
@@ -91,7 +81,7 @@ function sentinelOptions(
 }
 
 /** A subscription to a sentinel, which waits for the sentinel for as long as it takes. */
-function watchOptions({ isTls }: RedisTarget, tls: UpstreamTls | undefined, pauseAfter: PauseAfter) {
+function watchOptions({ isTls }: RedisTarget, tls: UpstreamTls, pauseAfter: PauseAfter) {
   return {
     protocol: 2,
     connectTimeout: connectTimeoutMs,
