@@ -8,7 +8,7 @@ import { scalarAt } from '../../core/protocol/json.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { restoreId, restoreToken } from '../../core/protocol/modern/renumber.ts';
-import { elicitationComplete, UrlElicitations } from '../../core/protocol/url-elicitations.ts';
+import { elicitationComplete, UrlElicitations } from '../../core/multiplex/url-elicitations.ts';
 import type { ProcessCall } from './process-call.ts';
 import { ServerQuestions } from './server-questions.ts';
 

@@ -23,7 +23,7 @@ import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import type { Method } from '../../core/protocol/methods/method.ts';
 import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';
 import { type LogLevel, readLogLevel } from '../../core/protocol/modern/log-levels.ts';
-import { elicitationComplete, UrlElicitations } from '../../core/protocol/url-elicitations.ts';
+import { elicitationComplete, UrlElicitations } from '../../core/multiplex/url-elicitations.ts';
 import { contain } from '../../core/util/boundary.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';

@@ -1,7 +1,7 @@
 import { Answer } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import type { CallOrigin } from '../../call/call-events.ts';
-import { overdueReason } from '../../call/call-limits.ts';
+import { overdueReason } from '../../multiplex/call-limits.ts';
 import { CallReport, type CallRequest } from '../../call/call-report.ts';
 import { isHarmless } from '../../call/rerun.ts';
 import type { Call } from '../../call/session-calls.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { OwnedTable } from '../../../src/core/util/owned-table.ts';
+import { OwnedTable } from '../../../src/core/multiplex/owned-table.ts';
 
 const filled = () => {
   const table = new OwnedTable<string, number, string>(3);

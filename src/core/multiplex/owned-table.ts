@@ -1,4 +1,4 @@
-import { BoundedMap, type ByteBudget } from './bounded-map.ts';
+import { BoundedMap, type ByteBudget } from '../util/bounded-map.ts';
 
 /** An entry, and the one peer that it belongs to. */
 interface Owned<O, V> {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { overdueOf, type TimedCall } from '../../../src/core/call/call-limits.ts';
+import { overdueOf, type TimedCall } from '../../../src/core/multiplex/call-limits.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,3 @@
-// src/core/call: client requests in flight: their table, their answers, reruns, tasks and reports.
-
 /** A request in flight with its times, on the monotonic clock in milliseconds. */
 export interface TimedCall {
   /** The time of sending or of the last progress. */
