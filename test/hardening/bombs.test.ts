@@ -8,7 +8,7 @@ import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
 import { longestLineBytes } from '../../src/core/backend/backend.ts';
-import type * as posted from '../../src/core/http/pipeline/read-messages.ts';
+import type * as posted from '../../src/core/protocol/message/read-messages.ts';
 import { measureTwice, watch } from '../fault/memory.ts';
 import { costOf, msHere } from '../support/cpu-time.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';

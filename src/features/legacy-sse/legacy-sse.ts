@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { CredentialWatch } from '../../core/auth/credential-watch.ts';
 import type { HttpContext } from '../../core/http/http-context.ts';
 import type { AdmissionOptions, AdmittedEndpoint } from '../../core/http/pipeline/admission.ts';
-import type { ReadPost } from '../../core/http/pipeline/read-messages.ts';
+import type { ReadPost } from '../../core/protocol/message/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../../core/http/pipeline/receive-messages.ts';
 import { receivePost } from '../../core/http/pipeline/receive-post.ts';
 import { expiringReply } from '../../core/http/replies/expiring-reply.ts';

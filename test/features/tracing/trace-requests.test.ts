@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { readMessages } from '../../../src/core/http/pipeline/read-messages.ts';
+import { readMessages } from '../../../src/core/protocol/message/read-messages.ts';
 import { createMessageBatch } from '../../../src/core/reply/event-batch.ts';
 import { accepted, faultAnswer } from '../../../src/core/reply/reply.ts';
 import { createRequestTracing } from '../../../src/features/tracing/trace-requests.ts';

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Backend, BackendEvents, OpenBackend } from '../../../core/backend/backend.ts';
 import { longestLineBytes } from '../../../core/backend/backend.ts';
-import { type ReadPost, readMessages } from '../../../core/http/pipeline/read-messages.ts';
+import { type ReadPost, readMessages } from '../../../core/protocol/message/read-messages.ts';
 import { faultMessage, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import { createMessage, type Message } from '../../../core/protocol/message/message.ts';
 import { anonymous } from '../../../core/protocol/principal.ts';

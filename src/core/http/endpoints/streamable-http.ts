@@ -15,7 +15,7 @@ import type { SessionHandle } from '../../session/session-handle.ts';
 import { keyFromId } from '../../session/session-key.ts';
 import type { HttpContext } from '../http-context.ts';
 import type { AdmissionOptions, AdmittedEndpoint } from '../pipeline/admission.ts';
-import type { ReadPost } from '../pipeline/read-messages.ts';
+import type { ReadPost } from '../../protocol/message/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../pipeline/receive-messages.ts';
 import { receivePost } from '../pipeline/receive-post.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';

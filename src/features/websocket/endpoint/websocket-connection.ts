@@ -4,7 +4,7 @@ import type { CredentialBound, CredentialWatch } from '../../../core/auth/creden
 import type { Authorization } from '../../../core/auth/scopes/authorization.ts';
 import { OrderedDelivery } from '../../../core/backend/in-order.ts';
 import type { CallOrigin, CallTelemetry } from '../../../core/call/call-events.ts';
-import type { PostedMessages, ReadPost } from '../../../core/http/pipeline/read-messages.ts';
+import type { PostedMessages, ReadPost } from '../../../core/protocol/message/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../../../core/http/pipeline/receive-messages.ts';
 import { reportRefusedCalls } from '../../../core/http/pipeline/refused-calls.ts';
 import type { RequestTracing } from '../../../core/http/pipeline/traced-messages.ts';

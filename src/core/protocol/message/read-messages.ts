@@ -1,13 +1,13 @@
-import type { Reason, RequestId } from '../../protocol/faults.ts';
-import type { ScanLimits } from '../../protocol/json.ts';
-import { namesModernRevision } from '../../protocol/known-revisions.ts';
+import type { Reason, RequestId } from '../faults.ts';
+import type { ScanLimits } from '../json.ts';
+import { namesModernRevision } from '../known-revisions.ts';
 import {
   hasRoomForText,
   type Message,
   type ReadBody,
   readBody,
   readBodyInTurns,
-} from '../../protocol/message/message.ts';
+} from './message.ts';
 
 /** The messages of one text of a client: of the body of a POST, or of a frame on a WebSocket. */
 export interface ReadPost {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readMessages } from '../../../../src/core/http/pipeline/read-messages.ts';
+import { readMessages } from '../../../../src/core/protocol/message/read-messages.ts';
 
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 const initialize = '{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}';
