@@ -1,10 +1,10 @@
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { mebibyte, minute, second } from '../../config/units.ts';
+import { allHeldBytes } from '../../core/backend/held-bytes.ts';
 import { Quotas } from '../../core/quota/quotas.ts';
 import type { RateLimit } from '../../core/quota/rate.ts';
 import type { Rates } from '../../core/store/shared/shared-data.ts';
-import { allHeldBytes } from '../../core/util/held-bytes.ts';
 
 /** A client that starts makes a few requests at once, and then fewer than its user's rate for a while. */
 const burstS = 10;

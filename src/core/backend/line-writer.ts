@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { flattenLineBreaks } from '../protocol/wire/lines.ts';
-import { HeldBytes } from '../util/held-bytes.ts';
+import { HeldBytes } from './held-bytes.ts';
 
 const lf = Buffer.from('\n');
 

@@ -1,7 +1,7 @@
 import type { RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { BoundedMap, type ByteBudget } from '../util/bounded-map.ts';
-import { HeldBytes } from '../util/held-bytes.ts';
+import { HeldBytes } from './held-bytes.ts';
 
 /**
  * The bytes of the requests of one session that wait in one place (P8). One request may have 4 MiB, so their number alone

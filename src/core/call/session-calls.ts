@@ -1,6 +1,7 @@
 // src/core/call: client requests in flight: their table, their answers, reruns, tasks and reports.
 import type { RequestIds } from '../backend/backend.ts';
 import { type BookedCall, CallBook } from '../multiplex/call-book.ts';
+import { type CallTimeLimits, overdueOf, type TimedCall } from '../multiplex/call-limits.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
@@ -9,7 +10,6 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { type RenumberedIds, restoreToken } from '../protocol/modern/renumber.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import type { FaultData, SessionAnswer } from './call-answer.ts';
-import { type CallTimeLimits, overdueOf, type TimedCall } from '../multiplex/call-limits.ts';
 import type { CallReport } from './call-report.ts';
 import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
 

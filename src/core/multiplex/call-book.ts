@@ -1,8 +1,9 @@
 // src/core/multiplex: what several clients of one server share, and what keeps them apart.
+
+import { HeldBytes } from '../backend/held-bytes.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
-import { HeldBytes } from '../util/held-bytes.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 
 /** A request that a server has not answered. */

@@ -1,7 +1,7 @@
-import { budgetOfTexts } from '../util/bounded-map.ts';
-import { OwnedTable } from './owned-table.ts';
 import { errorCodeIn, scalarAt, scanList, valueAt } from '../protocol/json.ts';
 import type { Message } from '../protocol/message/message.ts';
+import { budgetOfTexts } from '../util/bounded-map.ts';
+import { OwnedTable } from './owned-table.ts';
 
 /** The notification that a user has answered a question at a URL (2025-11-25, client/elicitation). */
 export const elicitationComplete = 'notifications/elicitation/complete';

@@ -1,3 +1,4 @@
+import { HeldBytes } from '../../core/backend/held-bytes.ts';
 import { maxWaitingBytes } from '../../core/backend/waiting-budget.ts';
 import { faultMessage, type Reason } from '../../core/protocol/faults.ts';
 import { assumedRevision, isLegacyRevision } from '../../core/protocol/known-revisions.ts';
@@ -20,7 +21,6 @@ import type { Session } from '../../core/session/session.ts';
 import { type ClientPost, postId } from '../../core/session/session-handle.ts';
 import { ownInitializeId } from '../../core/session/session-opening.ts';
 import { detach } from '../../core/util/boundary.ts';
-import { HeldBytes } from '../../core/util/held-bytes.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 
 /** The sessions of this instance, as a client needs them. */

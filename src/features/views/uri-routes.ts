@@ -1,9 +1,9 @@
+import { OwnedTable } from '../../core/multiplex/owned-table.ts';
 import { isLongUri, maxUriBytes } from '../../core/protocol/kept-uris.ts';
 import type { List } from '../../core/protocol/methods/method.ts';
 import { isUiUri, UiUris } from '../../core/protocol/ui-uris.ts';
 import { UriTemplates } from '../../core/protocol/uri-templates.ts';
 import { BoundedMap, budgetOfTexts } from '../../core/util/bounded-map.ts';
-import { OwnedTable } from '../../core/multiplex/owned-table.ts';
 
 /** How many URIs, and how many tasks, of a session are remembered (P8), and their bytes. A server can list any number. */
 const maxUris = 20_000;

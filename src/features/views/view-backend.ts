@@ -12,6 +12,7 @@ import type {
   Sent,
 } from '../../core/backend/backend.ts';
 import { CookieJar } from '../../core/backend/cookie-jar.ts';
+import { elicitationComplete, UrlElicitations } from '../../core/multiplex/url-elicitations.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
@@ -23,7 +24,6 @@ import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import type { Method } from '../../core/protocol/methods/method.ts';
 import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';
 import { type LogLevel, readLogLevel } from '../../core/protocol/modern/log-levels.ts';
-import { elicitationComplete, UrlElicitations } from '../../core/multiplex/url-elicitations.ts';
 import { contain } from '../../core/util/boundary.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';

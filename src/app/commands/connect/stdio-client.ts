@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Backend, BackendEvents, OpenBackend } from '../../../core/backend/backend.ts';
 import { longestLineBytes } from '../../../core/backend/backend.ts';
-import { type ReadPost, readMessages } from '../../../core/protocol/message/read-messages.ts';
 import { faultMessage, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import { createMessage, type Message } from '../../../core/protocol/message/message.ts';
+import { type ReadPost, readMessages } from '../../../core/protocol/message/read-messages.ts';
 import { anonymous } from '../../../core/protocol/principal.ts';
 import { type Era, methodNotFound } from '../../../core/protocol/revisions.ts';
 import { LineSplitter } from '../../../core/protocol/wire/lines.ts';

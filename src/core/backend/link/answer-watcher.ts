@@ -2,8 +2,8 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import { HeldBytes } from '../../util/held-bytes.ts';
 import type { BackendEnd, RequestIds, Sent } from '../backend.ts';
+import { HeldBytes } from '../held-bytes.ts';
 import { maxWaitingBytes } from '../waiting-budget.ts';
 import { Interceptor } from './link.ts';
 

@@ -1,12 +1,12 @@
 import type { Identity } from '../../auth/identity.ts';
 import { type Authorization, hasAllScopes } from '../../auth/scopes/authorization.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
+import { type PostedMessages, type ReadPost, readMessages } from '../../protocol/message/read-messages.ts';
 import { shortened } from '../../protocol/message/shortened.ts';
 import { withoutBom } from '../../protocol/wire/lines.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { UnwrapCall } from '../../server/server.ts';
 import type { Refusal, RequestContext } from '../request-context.ts';
-import { type PostedMessages, type ReadPost, readMessages } from '../../protocol/message/read-messages.ts';
 import type { RequestTracing, TraceRequests } from './traced-messages.ts';
 
 /** How one kind of endpoint treats messages: what differs between the endpoints behind `MessageReceiver`. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Reply } from '../../reply/reply.ts';
 import type { ReadPost } from '../../protocol/message/read-messages.ts';
+import type { Reply } from '../../reply/reply.ts';
 
 /** A post whose requests have spans. */
 export interface TracedMessages {

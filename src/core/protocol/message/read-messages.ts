@@ -1,13 +1,7 @@
 import type { Reason, RequestId } from '../faults.ts';
 import type { ScanLimits } from '../json.ts';
 import { namesModernRevision } from '../known-revisions.ts';
-import {
-  hasRoomForText,
-  type Message,
-  type ReadBody,
-  readBody,
-  readBodyInTurns,
-} from './message.ts';
+import { hasRoomForText, type Message, type ReadBody, readBody, readBodyInTurns } from './message.ts';
 
 /** The messages of one text of a client: of the body of a POST, or of a frame on a WebSocket. */
 export interface ReadPost {

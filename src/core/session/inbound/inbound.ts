@@ -1,12 +1,12 @@
 import { Answer } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import type { CallOrigin } from '../../call/call-events.ts';
-import { overdueReason } from '../../multiplex/call-limits.ts';
 import { CallReport, type CallRequest } from '../../call/call-report.ts';
 import { isHarmless } from '../../call/rerun.ts';
 import type { Call } from '../../call/session-calls.ts';
 import { silenceOf } from '../../call/silent-call.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
+import { overdueReason } from '../../multiplex/call-limits.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOwnId, nextOwnId } from '../../protocol/ids/own-ids.ts';

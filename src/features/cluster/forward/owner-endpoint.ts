@@ -1,10 +1,10 @@
+import { HeldBytes } from '../../../core/backend/held-bytes.ts';
 import { type Message, readBody } from '../../../core/protocol/message/message.ts';
 import { parseEventId } from '../../../core/protocol/wire/event-id.ts';
 import type { RemoteOpening } from '../../../core/registry/session-cluster.ts';
 import { faultAnswer } from '../../../core/reply/reply.ts';
 import type { SessionHandle } from '../../../core/session/session-handle.ts';
 import { detach } from '../../../core/util/boundary.ts';
-import { HeldBytes } from '../../../core/util/held-bytes.ts';
 import { type ClusterOptions, reportStoreFault } from '../cluster-parts.ts';
 import type { Directory } from '../ownership/directory.ts';
 import type { PeerReply, PeerRequest } from '../peers/peer-request.ts';

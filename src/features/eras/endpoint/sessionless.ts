@@ -2,9 +2,9 @@ import { Answer } from '../../../core/call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../../core/call/call-events.ts';
 import { CallReport } from '../../../core/call/call-report.ts';
 import { LiveTarget } from '../../../core/call/live-target.ts';
-import type { ReadPost } from '../../../core/protocol/message/read-messages.ts';
 import type { RequestContext } from '../../../core/http/request-context.ts';
 import { isLegacyRevision } from '../../../core/protocol/known-revisions.ts';
+import type { ReadPost } from '../../../core/protocol/message/read-messages.ts';
 import { accepted, faultAnswer, type Reply } from '../../../core/reply/reply.ts';
 import type { Groups } from '../modern-on-legacy/groups.ts';
 

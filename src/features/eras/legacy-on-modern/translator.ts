@@ -1,4 +1,5 @@
 import type { Backend, BackendEvents, OpenOptions, Sent } from '../../../core/backend/backend.ts';
+import { HeldBytes } from '../../../core/backend/held-bytes.ts';
 import type { CallAnswer } from '../../../core/call/call-answer.ts';
 import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
@@ -16,7 +17,6 @@ import { isDroppedForModern, isUnknownToModern, methodOf } from '../../../core/p
 import { revisionToRetry } from '../../../core/protocol/modern/discovery.ts';
 import { type LogLevel, readLogLevel } from '../../../core/protocol/modern/log-levels.ts';
 import { listChanges, type SubscriptionFilter } from '../../../core/protocol/modern/subscription-filter.ts';
-import { HeldBytes } from '../../../core/util/held-bytes.ts';
 import { ChangeFeed, type SubscribeOutcome } from '../modern/changes/change-feed.ts';
 import type { ModernServerAccess } from '../modern/session-access.ts';
 import { type LegacyClient, readLegacyClient, withEnvelope } from '../translate/legacy-on-modern/legacy-client.ts';

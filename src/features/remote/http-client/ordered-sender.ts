@@ -1,8 +1,8 @@
 import type { QueuedMessage } from '../../../core/backend/backend.ts';
+import { HeldBytes } from '../../../core/backend/held-bytes.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import { detach } from '../../../core/util/boundary.ts';
-import { HeldBytes } from '../../../core/util/held-bytes.ts';
 
 /** The progress of a message that goes out. Neither promise ever rejects. */
 export interface PostProgress {

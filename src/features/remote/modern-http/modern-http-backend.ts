@@ -3,6 +3,7 @@
 import { reportRefused } from '../../../core/backend/answers/refused-requests.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../../../core/backend/backend.ts';
 import { explainStatus, reasonOfStatus } from '../../../core/backend/connect-failure.ts';
+import { HeldBytes } from '../../../core/backend/held-bytes.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../../core/protocol/json.ts';
@@ -10,7 +11,6 @@ import { modernEra } from '../../../core/protocol/known-revisions.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import { readDiscovery } from '../../../core/protocol/modern/discovery.ts';
 import { detach } from '../../../core/util/boundary.ts';
-import { HeldBytes } from '../../../core/util/held-bytes.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeFailure, failedExchange, failedStart } from '../http-client/exchange-rules.ts';

@@ -13,6 +13,7 @@ import {
 } from '../../../core/backend/backend.ts';
 import { isUnauthorized } from '../../../core/backend/connect-failure.ts';
 import { CookieJar } from '../../../core/backend/cookie-jar.ts';
+import { HeldBytes } from '../../../core/backend/held-bytes.ts';
 import { OrderedDelivery } from '../../../core/backend/in-order.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import type { UpstreamTokens } from '../../../core/backend/upstream-tokens.ts';
@@ -21,7 +22,6 @@ import { isLargeText } from '../../../core/protocol/message/message.ts';
 import { reportNoise } from '../../../core/protocol/message/server-texts.ts';
 import { flattenLineBreaks } from '../../../core/protocol/wire/lines.ts';
 import { detach } from '../../../core/util/boundary.ts';
-import { HeldBytes } from '../../../core/util/held-bytes.ts';
 import { loadLibrary } from '../../../core/util/load-library.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { maxUnansweredPings, subprotocol, watchPeer, webSocketLimits } from '../websocket-peer.ts';

@@ -4,7 +4,6 @@ import type { CredentialBound, CredentialWatch } from '../../../core/auth/creden
 import type { Authorization } from '../../../core/auth/scopes/authorization.ts';
 import { OrderedDelivery } from '../../../core/backend/in-order.ts';
 import type { CallOrigin, CallTelemetry } from '../../../core/call/call-events.ts';
-import type { PostedMessages, ReadPost } from '../../../core/protocol/message/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../../../core/http/pipeline/receive-messages.ts';
 import { reportRefusedCalls } from '../../../core/http/pipeline/refused-calls.ts';
 import type { RequestTracing } from '../../../core/http/pipeline/traced-messages.ts';
@@ -13,6 +12,7 @@ import { ResponseDelaySink } from '../../../core/http/replies/response-delay-sin
 import type { Sender } from '../../../core/http/request-context.ts';
 import { faultMessage, type Reason } from '../../../core/protocol/faults.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
+import type { PostedMessages, ReadPost } from '../../../core/protocol/message/read-messages.ts';
 import { modernNotServedData } from '../../../core/protocol/modern/modern-not-served.ts';
 import { closeCodeOf } from '../../../core/protocol/wire/close-codes.ts';
 import type { RequestPermit } from '../../../core/quota/request-permit.ts';

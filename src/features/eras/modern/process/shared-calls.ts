@@ -1,7 +1,7 @@
 import type { RequestIds } from '../../../../core/backend/backend.ts';
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
-import { type CallTimeLimits, overdueOf, type TimedCall } from '../../../../core/multiplex/call-limits.ts';
 import { type BookedCall, CallBook } from '../../../../core/multiplex/call-book.ts';
+import { type CallTimeLimits, overdueOf, type TimedCall } from '../../../../core/multiplex/call-limits.ts';
 import { Route, routed } from '../../../../core/multiplex/route.ts';
 import { Subscribers } from '../../../../core/multiplex/subscribers.ts';
 import type { Reason, RequestId } from '../../../../core/protocol/faults.ts';

@@ -1,8 +1,8 @@
 import type { BackendEnd, RequestIds } from '../../../../core/backend/backend.ts';
 import { WaitingList } from '../../../../core/backend/waiting-budget.ts';
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
-import { type CallTimeLimits, overdueReason } from '../../../../core/multiplex/call-limits.ts';
 import type { RerunPolicy } from '../../../../core/call/rerun.ts';
+import { type CallTimeLimits, overdueReason } from '../../../../core/multiplex/call-limits.ts';
 import type { DropCounts, ModernDropReason, SharedServerEvent } from '../../../../core/ops/shared-server-events.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';

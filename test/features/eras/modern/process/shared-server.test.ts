@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { allHeldBytes } from '../../../../../src/core/util/held-bytes.ts';
+import { allHeldBytes } from '../../../../../src/core/backend/held-bytes.ts';
 import type { SharedServer } from '../../../../../src/features/eras/modern/process/shared-server.ts';
 import { createFakeServer } from '../../../../support/fake-backend.ts';
 import { call, createClient, createShared, readRequest, sharedOf, subscriptionKey } from '../shared-fixture.ts';

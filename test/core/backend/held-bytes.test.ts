@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { allHeldBytes, HeldBytes } from '../../../src/core/backend/held-bytes.ts';
 import { WaitingList, WaitingRequests } from '../../../src/core/backend/waiting-budget.ts';
 import { createMessage } from '../../../src/core/protocol/message/message.ts';
-import { allHeldBytes, HeldBytes } from '../../../src/core/util/held-bytes.ts';
 
 const mebibyte = 1024 * 1024;
 const waitingOf = (id: number) => ({
