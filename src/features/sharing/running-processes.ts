@@ -66,9 +66,16 @@ export class RunningProcesses {
 
   /** Adds a process that starts now. It must be told `onOpened` and `onEnded`. */
   start(create: (listeners: { onOpened(): void; onEnded(): void }) => InitializedProcess): InitializedProcess {
-    const others = this.#serving;
-    const onOpened = (): void => this.#noteOpened(process, others);
-    const onEnded = (): void => detach('backend', this.#noteEnded(process));
+    // The process keeps these listeners. If they kept the others, no process would ever be freed while sessions overlap.
+    let others: readonly InitializedProcess[] = this.#serving;
+    const onOpened = (): void => {
+      this.#noteOpened(process, others);
+      others = [];
+    };
+    const onEnded = (): void => {
+      others = [];
+      detach('backend', this.#noteEnded(process));
+    };
     const process = create({ onOpened, onEnded });
     this.#running.add(process);
     return process;
