@@ -20,10 +20,10 @@ export async function within(ms, isDone, pauseMs = 10) {
 const firstPort = 10_000;
 const portCount = 10_000;
 
-/** Resolves with whether a socket could be bound. It stays so if it is unreferenced, until this process ends. */
+/** Resolves with whether a socket could be bound. An unreferenced one stays so until this process ends. */
 const isBound = (socket, bind) =>
-  new Promise((resolve) => {
-    socket.once('error', () => resolve(false));
+  new Promise((resolve, reject) => {
+    socket.once('error', (cause) => (cause.code === 'EADDRINUSE' ? resolve(false) : reject(cause)));
     bind(() => resolve(true));
   });
 
