@@ -66,15 +66,6 @@ export interface Packages {
   upgrade(request: PackageRequest, run: RunTool): Promise<PackageProgram>;
   /** Removes what installations have left behind that were cut off, once. */
   sweep(): Promise<void>;
-  /** What is installed. */
-  list(): readonly InstalledPackage[];
-}
-
-/** A package that is installed. */
-export interface InstalledPackage {
-  readonly registry: PackageRequest['registry'];
-  readonly name: string;
-  readonly version: string;
 }
 
 /** The program of an installed package. */

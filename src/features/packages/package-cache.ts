@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import type { InstalledPackage, PackageProgram, Packages, RunTool } from '../../app/features/servers.ts';
+import type { PackageProgram, Packages, RunTool } from '../../app/features/servers.ts';
 import { nameOfPackageRequest, type PackageRequest } from '../../config/servers/package-request.ts';
 import { type Installed, installFromNpm, unscoped } from './install-from-npm.ts';
 import { installFromPypi } from './install-from-pypi.ts';
@@ -52,14 +52,6 @@ export class PackageCache implements Packages {
     const folder = this.#folderOf(request);
     const pin = readPin(folder);
     return pin !== undefined && isComplete(folder, pin) ? pin.version : undefined;
-  }
-
-  list(): readonly InstalledPackage[] {
-    const keys = statSync(this.folder, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(this.folder);
-    return keys.flatMap((key) => {
-      const pin = readPin(join(this.folder, key));
-      return pin === undefined ? [] : [{ registry: pin.registry, name: pin.name, version: pin.version }];
-    });
   }
 
   install(request: PackageRequest, run: RunTool): Promise<PackageProgram> {
