@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Reason } from '../../protocol/faults.ts';
 import { isJsonContentType } from '../../protocol/http/media-types.ts';
-import { joinChunks } from '../../util/join-chunks.ts';
+import { joinChunks } from '../../protocol/wire/join-chunks.ts';
 import type { HttpContext } from '../http-context.ts';
 import type { MessageReceiver } from './receive-messages.ts';
 

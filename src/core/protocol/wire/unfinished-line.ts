@@ -1,4 +1,4 @@
-import { JoinedChunks } from '../../util/join-chunks.ts';
+import { JoinedChunks } from './join-chunks.ts';
 
 /** A fragment of at least this size is kept uncopied if it is most of the memory that it keeps alive. */
 const minKeptBytes = 4096;

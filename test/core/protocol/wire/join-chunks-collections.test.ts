@@ -12,7 +12,7 @@ afterEach(() => {
 async function joinWith(gc: unknown, version = '24.0.0'): Promise<(count: number, bytes: number) => void> {
   vi.stubGlobal('gc', gc);
   vi.spyOn(process, 'versions', 'get').mockReturnValue({ ...process.versions, node: version });
-  const { joinChunks } = await import('../../../src/core/util/join-chunks.ts');
+  const { joinChunks } = await import('../../../../src/core/protocol/wire/join-chunks.ts');
   return (count, bytes) => {
     for (let i = 0; i < count; i += 1) joinChunks([Buffer.alloc(bytes / 2), Buffer.alloc(bytes / 2)], bytes);
   };
