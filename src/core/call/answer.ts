@@ -1,7 +1,7 @@
 import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
 import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
 import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
-import type { Message } from '../protocol/message/message.ts';
+import { type Message, textOfBatch } from '../protocol/message/message.ts';
 import { type RenumberedIds, restoreId } from '../protocol/modern/renumber.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { type EventSink, faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
@@ -285,7 +285,7 @@ export class Answer implements OpeningAnswer {
     this.#settle('done');
     reply?.answer({
       kind: 'json',
-      text: asArray(this.#collected.map((each) => this.#forClient(each).text)),
+      text: textOfBatch(this.#collected.map((each) => this.#forClient(each).text)),
       headers: this.#headers,
     });
   }
@@ -324,12 +324,4 @@ export class Answer implements OpeningAnswer {
     this.#silence?.stop();
     clearTimeout(this.#longTimer);
   }
-}
-
-function asArray(texts: readonly Buffer[]): Buffer {
-  const parts: Buffer[] = [Buffer.from('[')];
-  texts.forEach((text, index) => {
-    parts.push(...(index > 0 ? [Buffer.from(','), text] : [text]));
-  });
-  return Buffer.concat([...parts, Buffer.from(']')]);
 }

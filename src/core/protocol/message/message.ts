@@ -320,3 +320,11 @@ function readMessage(whole: Buffer, scanned: Scanned, isServers: boolean, standI
 const shapeProblem = 'neither a request, a notification nor a response';
 /** What is said of a response with so many of the members `result` and `error`. */
 const outcomesProblem = ['neither result nor error', 'no id', 'both result and error'];
+
+/** The text of a batch: an array of these texts. */
+export const textOfBatch = (texts: readonly Buffer[]): Buffer =>
+  Buffer.concat([
+    Buffer.from('['),
+    ...texts.flatMap((text, index) => (index === 0 ? [text] : [Buffer.from(','), text])),
+    Buffer.from(']'),
+  ]);

@@ -1,5 +1,6 @@
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import { noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { textOfBatch } from '../../../core/protocol/message/message.ts';
 import { type EventId, formatEventId } from '../../../core/protocol/wire/event-id.ts';
 import type { RemoteOpening } from '../../../core/registry/session-cluster.ts';
 import type { EveryFact, RequestFacts } from '../../../core/reply/reply.ts';
@@ -50,11 +51,7 @@ export function bodyOf(operation: ClientOperation): Buffer | undefined {
   if (operation.kind !== 'post') return undefined;
   const { messages, isBatch } = operation;
   if (!isBatch && messages.length <= 1) return messages[0]?.text;
-  return Buffer.concat([
-    Buffer.from('['),
-    ...messages.flatMap(({ text }, index) => (index === 0 ? [text] : [Buffer.from(','), text])),
-    Buffer.from(']'),
-  ]);
+  return textOfBatch(messages.map(({ text }) => text));
 }
 
 /**
