@@ -5,8 +5,9 @@ import type { Handshake } from '../protocol/handshake.ts';
 import { assumedRevision, sessionRevision } from '../protocol/known-revisions.ts';
 import type { BadAnswer, Message } from '../protocol/message/message.ts';
 import type { LogPosition } from '../protocol/wire/event-id.ts';
-import { retryWhileUnavailable, type StopSignal } from '../store/retry-unavailable.ts';
+import { retryWhileUnavailable } from '../store/retry-unavailable.ts';
 import type { LogState, Registration, SessionRecord } from '../store/session-records.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import { detachedCopy } from '../util/detached-bytes.ts';
 import type { SessionEndReason } from './end-reason.ts';
@@ -14,7 +15,7 @@ import type { GroupRules } from './group-rules.ts';
 import { ServerRequests } from './outbound/server-requests.ts';
 import type { Adoption } from './record/adoption.ts';
 import { type ClientKind, ClientState } from './record/client-state.ts';
-import { reportFailure, type SessionDropReason, type SessionName, sessionName } from './session-events.ts';
+import { type SessionDropReason, type SessionName, sessionName } from './session-events.ts';
 import type { SessionOptions, SessionParts } from './session-options.ts';
 
 /** How a session begins: with a client's `initialize`, or with the state of an earlier owner. */
@@ -127,8 +128,11 @@ export abstract class SessionCore {
     this.parts.telemetry.emit({ type: 'session-message-dropped', name, reason, count, text, isAtStart, answer });
   }
 
+  /** Reports a store that is away or full as such. Anything else is a fault of the gateway itself. */
   report(cause: unknown): void {
-    reportFailure(this.parts.telemetry.emit, this.name, cause);
+    const { emit } = this.parts.telemetry;
+    if (cause instanceof StoreUnavailable) emit({ type: 'store-failed', cause });
+    else emit({ type: 'session-failed', name: this.name, cause });
   }
 
   /** The session cannot go on, for this reason. */
@@ -179,7 +183,7 @@ export abstract class SessionCore {
    * Makes the session known to all instances, once its server has answered `initialize`.
    * @param givesUp ends the attempts while the store is away
    */
-  async createRecord(initialized: Buffer, protocolVersion: string, givesUp: StopSignal): Promise<void> {
+  async createRecord(initialized: Buffer, protocolVersion: string, givesUp: () => AbortSignal): Promise<void> {
     const { key, client, parts } = this;
     this.#initialized = detachedCopy(initialized);
     this.protocolVersion = protocolVersion;

@@ -2,7 +2,6 @@ import type { BackendEnd } from '../backend/backend.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { BadAnswer } from '../protocol/message/message.ts';
 import type { StoreEvent } from '../store/store-events.ts';
-import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Emit } from '../util/telemetry/emit.ts';
 import type { Meter } from '../util/telemetry/meter.ts';
 import type { SessionEndReason } from './end-reason.ts';
@@ -115,13 +114,4 @@ export interface SessionTelemetry {
   readonly delivered: Readonly<Record<'live' | 'replayed', Meter>>;
   /** Reports the calls of sessions; absent if nobody wants reports. */
   readonly calls?: CallTelemetry | undefined;
-}
-
-/**
- * Reports a failure in a session. A store that is away or full is reported as such; anything else is a fault of the
- * gateway itself.
- */
-export function reportFailure(emit: Emit<SessionEvent | StoreEvent>, name: SessionName, cause: unknown): void {
-  if (cause instanceof StoreUnavailable) emit({ type: 'store-failed', cause });
-  else emit({ type: 'session-failed', name, cause });
 }

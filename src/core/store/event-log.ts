@@ -41,13 +41,8 @@ export interface NewEvent {
 }
 
 /** One stored event. */
-export interface StoredEvent {
+export interface StoredEvent extends Omit<NewEvent, 'opens' | 'settles'> {
   readonly epoch: number;
-  readonly stream: number;
-  readonly seq: number;
-  readonly previous: LogPosition | undefined;
-  readonly data: Buffer;
-  readonly last: boolean;
 }
 
 /**

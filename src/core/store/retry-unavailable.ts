@@ -6,9 +6,6 @@ import { StoreUnavailable } from './store-unavailable.ts';
 /** The pause before a retry. */
 const pauseAfter = backoff({ firstMs: 25, maxMs: 1_000, spread: [0.5, 1] });
 
-/** When to stop. */
-export type StopSignal = AbortSignal | (() => AbortSignal);
-
 /**
  * Repeats an operation for as long as the store is unavailable: an outage costs time, nothing else (P7). Rejects with
  * any other error of the operation, and with `StoreUnavailable` once the signal is aborted.
@@ -18,7 +15,7 @@ export type StopSignal = AbortSignal | (() => AbortSignal);
  */
 export async function retryWhileUnavailable<T>(
   operation: () => Promise<T>,
-  stop: StopSignal,
+  stop: AbortSignal | (() => AbortSignal),
   onFailure?: () => void,
 ): Promise<T> {
   let signal: AbortSignal | undefined;

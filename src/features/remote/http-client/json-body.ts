@@ -1,7 +1,7 @@
 import type { Message } from '../../../core/protocol/message/message.ts';
 import { readServerTexts } from '../../../core/protocol/message/server-texts.ts';
-import { flattenLineBreaks, withoutBoms } from '../../../core/protocol/wire/lines.ts';
 import { JoinedChunks } from '../../../core/protocol/wire/join-chunks.ts';
+import { flattenLineBreaks, withoutBoms } from '../../../core/protocol/wire/lines.ts';
 import type { BackpressureGroup } from './backpressure-group.ts';
 import type { HttpResponse } from './http-connection.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { LineSplitter } from '../../../../src/core/protocol/wire/lines.ts';
 import { JoinedChunks, joinChunks } from '../../../../src/core/protocol/wire/join-chunks.ts';
+import { LineSplitter } from '../../../../src/core/protocol/wire/lines.ts';
 
 /** As a socket gives them: with memory of their own. */
 const own = (bytes: number, value: number): Buffer => Buffer.from(new ArrayBuffer(bytes)).fill(value);
