@@ -184,13 +184,10 @@ export class SessionCalls extends CallBook<Call> {
   }
 
   /** Finds the call that a server message names or relates to; `relatedRequests` as in `attribute`. */
-  known(message: Message, relatedRequests?: RequestIds): Call | undefined {
-    return this.#findNamed(message) ?? this.#findNewest(relatedRequests);
-  }
-
-  /** Finds the newest call of a batch. Any call of the batch would do, since they share one stream. */
-  #findNewest(relatedRequests: RequestIds = []): Call | undefined {
-    return relatedRequests.map((id) => this.get(id)).findLast((call) => call !== undefined);
+  known(message: Message, relatedRequests: RequestIds = []): Call | undefined {
+    const named = this.#findNamed(message);
+    // Any call of a batch would do, since they share one stream.
+    return named ?? relatedRequests.map((id) => this.get(id)).findLast((call) => call !== undefined);
   }
 
   #findNamed(message: Message): Call | undefined {

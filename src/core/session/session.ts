@@ -229,7 +229,7 @@ export class Session extends SessionCore implements SessionHandle {
     this.stopStoreAfter(this.limits.storeWaitMs);
     clearTimeout(this.#endTimer);
     this.#opening?.close();
-    this.#inbound.close(); // requests that wait at a gate have not reached the server
+    this.group?.close(); // requests that wait at a gate have not reached the server
     // The next owner resumes the session of the server, and reads on with its calls.
     const goesOn = reason === 'released' && this.client.backend !== undefined;
     for (const call of this.calls.takeAll()) if (!goesOn || call.answer.stream === undefined) endCall(call, reason);

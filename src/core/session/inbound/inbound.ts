@@ -216,11 +216,6 @@ export class Inbound {
     });
   }
 
-  /** The session ends. Requests that wait at a gate have not reached its server. */
-  close(): void {
-    this.#session.group?.close();
-  }
-
   /**
    * Ends calls that the server neither answers nor reports progress of, and those that nobody reads, and tells the server
    * to stop them. In a group, a call keeps its turn for a while: a question that the server has already sent must not go

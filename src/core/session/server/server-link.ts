@@ -365,8 +365,11 @@ export class ServerLink implements BackendEvents {
   /** The new backend did not start: the next attempt follows. */
   #retry(end: BackendEnd): void {
     if (this.#state !== 'restoring') return;
-    if (isClientRefused(end, this.#session.parts.server)) return this.#awaitToken();
-    if (this.#connection.failedStarts === 0) this.#reportAway(end.reason === 'closed' ? noAnswer : end);
+    const { parts, name } = this.#session;
+    if (isClientRefused(end, parts.server)) return this.#awaitToken();
+    const isFirst = this.#connection.failedStarts === 0;
+    const why = end.reason === 'closed' ? noAnswer : end;
+    if (isFirst) parts.telemetry.emit({ type: 'backend-ended', name, end: why, isAtStart: false });
     if (this.#connection.countFailedStart()) return this.#endInCrashLoop();
     this.#isRefused = isRefusedConnection(end.cause);
     if (this.#isRefused) this.#unsent?.limitTo(maxRefusedMs);
@@ -384,12 +387,6 @@ export class ServerLink implements BackendEvents {
     for (const { headers } of requests) if (headers && challenge) noteChallenge(headers, challenge);
     const ids = requests.map(({ message }) => requestId(message));
     this.#session.guard(() => this.events.onUnanswered(ids, 'server_unauthorized', true));
-  }
-
-  /** The first attempt to restore failed, for this reason. */
-  #reportAway(end: BackendEnd): void {
-    const { parts, name } = this.#session;
-    parts.telemetry.emit({ type: 'backend-ended', name, end, isAtStart: false });
   }
 
   /**
