@@ -15,9 +15,6 @@ export interface SessionKeys {
   readonly pending: string;
 }
 
-/** Makes every key that the store uses. */
-export type Keys = ReturnType<typeof createKeys>;
-
 /**
  * Makes the keys of a namespace. Every name that a caller passes is hashed. So a name cannot choose its slot with a
  * brace or collide with another key through a colon. Nobody can read a name in the list of keys (P12).

@@ -1,13 +1,13 @@
 import type { LogLimits } from '../../core/store/event-log.ts';
 import type { Commands } from './connection/commands.ts';
-import type { Keys } from './keys.ts';
+import type { createKeys } from './keys.ts';
 import type { RunScript } from './script.ts';
 
 /** What each part of the store works with. */
 export interface RedisAccess {
   readonly run: Commands['run'];
   readonly runScript: RunScript;
-  readonly keys: Keys;
+  readonly keys: ReturnType<typeof createKeys>;
   readonly lifetimes: ReturnType<typeof createLifetimes>;
 }
 
