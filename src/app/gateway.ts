@@ -185,7 +185,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     changes: store.changes,
     reservations: store.reservations,
     instances: {
-      current: () => sessions.instance,
+      current: () => sessions.cluster?.lease.name ?? '',
       isAlive: async (instance) => (await sessions.cluster?.directory.isAlive(instance)) ?? false,
     },
     ttlMs: config.tasks.ttlMs,

@@ -51,14 +51,12 @@ export const responseOf = (
   socket: Duplex & { readonly _httpMessage?: ServerResponse | null },
 ): ServerResponse | undefined => socket._httpMessage ?? undefined;
 
-export const hasResponse = (socket: Duplex): boolean => responseOf(socket) !== undefined;
-
 /**
  * Closes a connection if an earlier request on it is not answered, after what is written already. Returns false if there
  * is no such request.
  */
 export function endIfUnanswered(socket: Duplex): boolean {
-  if (!hasResponse(socket)) return false;
+  if (responseOf(socket) === undefined) return false;
   socket.end(() => socket.destroy());
   return true;
 }

@@ -45,7 +45,8 @@ export interface SessionCluster {
   };
   /** The instances to which clients come back. */
   readonly homes: {
-    findIfKnown(home: readonly string[]): Promise<string | undefined>;
+    /** The other instance that is the home. Rejects with `StoreUnavailable` if that cannot be known. */
+    find(home: readonly string[]): Promise<string | undefined>;
     /** This instance is the home from now on. An unavailable store delays nobody. */
     claim(home: readonly string[]): Promise<boolean>;
     /** This instance is the home until `drop`. Resolves to false if the store does not know it after a while. */
@@ -63,8 +64,6 @@ export interface SessionCluster {
     /** Releases the clients whose sessions other instances own. */
     leave(deadline: Promise<void>): Promise<void>;
   };
-  /** Joins the other instances. */
-  start(): void;
   /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
   listen(): Promise<void>;
   /** Gives up name and lease. The sessions have been ended or released before. */
@@ -103,14 +102,9 @@ export interface RemoteOpening {
   readonly principal: Principal;
 }
 
-/** Another instance that does not answer, for the operator. */
-export interface UnreachablePeer {
-  readonly instance: string;
-  readonly address: string;
-}
-
 /** The other instances that hold a lease, by whether they answer this one. */
 export interface PeerStates {
   readonly reachable: number;
-  readonly unreachable: readonly UnreachablePeer[];
+  /** Those that do not answer, for the operator. */
+  readonly unreachable: readonly { readonly instance: string; readonly address: string }[];
 }

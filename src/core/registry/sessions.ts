@@ -20,6 +20,7 @@ import type { SessionHandle } from '../session/session-handle.ts';
 import { keyFromId } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
+import { ifUnavailable } from '../store/store-unavailable.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { ConnectedClients } from './connected-clients.ts';
 import { endInOrder, Retirements } from './retirement.ts';
@@ -120,7 +121,6 @@ export class Sessions implements SessionHost {
       telemetry: options.telemetry,
     });
     this.clients = new ConnectedClients(this.#quotas, options.maxSessions, this.cluster);
-    this.cluster?.start();
   }
 
   /** The sessions that can be used here. */
@@ -146,11 +146,6 @@ export class Sessions implements SessionHost {
     return lease.unconfirmedMs < 2 * (this.#options.cluster?.leaseMs ?? 0) ? 'degraded' : 'unavailable';
   }
 
-  /** The name of this instance now. */
-  get instance(): string {
-    return this.#instance().name;
-  }
-
   /** Opens a session for a client's `initialize` and answers it. */
   open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
     const id = newId();
@@ -166,11 +161,12 @@ export class Sessions implements SessionHost {
    * Opens a session where its client finds the processes of its last session (docs/decisions/0105). While this instance
    * stops, another one opens it.
    */
-  #openElsewhere(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
+  #openElsewhere(home: readonly string[] | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
     const { directory, homes, requests } = this.cluster as SessionCluster;
     const openHere = (to: Reply): void => this.#openAsHome(home, lookup, initialize, to);
     const findInstance = async (): Promise<string | undefined> =>
-      (home && (await homes.findIfKnown(home))) ?? (this.isDraining ? directory.findSuccessor() : undefined);
+      (home && (await homes.find(home).catch(ifUnavailable(undefined)))) ??
+      (this.isDraining ? directory.findSuccessor() : undefined);
     findInstance()
       .then((instance) => {
         if (reply.isGone) return;
@@ -181,7 +177,7 @@ export class Sessions implements SessionHost {
   }
 
   /** Opens a session here. Its client's next session is opened here too, if it has a home. */
-  #openAsHome(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
+  #openAsHome(home: readonly string[] | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
     const claimed = home === undefined ? Promise.resolve() : this.cluster?.homes.claim(home);
     const opened = claimed?.then(() => this.#openWhenReady(lookup, initialize, reply, opensRemotely));
     opened?.catch(this.#faultHandler(reply));
@@ -414,11 +410,8 @@ export class Sessions implements SessionHost {
 /** A new id of a session, which only its client learns. */
 const newId = (): string => randomBytes(32).toString('base64url');
 
-/** What names the instance to which a client comes back. */
-type Home = readonly string[];
-
 /** See `Server.homeOf`. Instances with another configuration have other homes. */
-function homeOf(server: Server, principal: Principal, initialize: Message): Home | undefined {
+function homeOf(server: Server, principal: Principal, initialize: Message): readonly string[] | undefined {
   const home = server.homeOf?.(principal, initialize);
   return home && ['home', server.name, server.digest, ...home];
 }

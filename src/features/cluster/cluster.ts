@@ -62,10 +62,6 @@ export class Cluster implements SessionCluster {
       detach('cluster', this.#checkPeers());
     }, checkMs).unref();
     store.onRecovered(() => this.lease.noteRecovery());
-  }
-
-  /** Joins the other instances. */
-  start(): void {
     this.lease.start();
   }
 

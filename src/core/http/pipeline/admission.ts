@@ -32,7 +32,7 @@ import { ifUnavailable } from '../../store/store-unavailable.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import type { ConnectionEvent, ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
-import { hasResponse } from '../malformed-requests.ts';
+import { responseOf } from '../malformed-requests.ts';
 import type { ReachedEndpoint } from '../request-context.ts';
 import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
 import type { RequestTracing } from './traced-messages.ts';
@@ -247,7 +247,7 @@ function shortenKeepAlive(outgoing: ServerResponse): void {
   // Node.js has set its own timeout by then, and clears both with the next request. A pipelined one has begun already.
   outgoing.once('finish', () => {
     const { socket } = outgoing.req;
-    if (!hasResponse(socket)) socket.setTimeout(refusedIdleS * 1_000);
+    if (responseOf(socket) === undefined) socket.setTimeout(refusedIdleS * 1_000);
   });
 }
 

@@ -34,11 +34,6 @@ export class Homes {
     return isOther && (await this.#directory.isAlive(found)) ? found : undefined;
   }
 
-  /** As `find`; undefined also if that cannot be known. */
-  findIfKnown(home: readonly string[]): Promise<string | undefined> {
-    return this.find(home).catch(ifUnavailable(undefined));
-  }
-
   /**
    * This instance is the home from now on.
    * @returns false if the store does not know it
