@@ -355,12 +355,8 @@ describe('[P3] [P7] an instance that falls silent', () => {
     await waitFor(() => stream.text !== '', { what: 'an event' });
     expect(relay.lose(body.length)).toBe(2);
     expect(await Promise.all([stream.over, call.over])).toEqual(['failed lost', 'failed lost']);
-    // The instance answers pings meanwhile, unless this process stood still.
+    // The instance answers on other connections. It seems silent for a moment if this process stood still.
     await waitFor(() => b.peers.states.reachable === 1, { what: 'the instance' });
-    const next = b.ask('a');
-    await a.asked(3);
-    a.served[2]?.reply.answer(accepted);
-    expect(await next.over).toBe('answered accepted');
   });
 
   it('[P8] is asked on as many connections as there are requests at once, and on those again, also after a stream', async () => {
