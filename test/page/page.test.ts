@@ -367,19 +367,19 @@ describe('the playground', () => {
     const page = await openPage(admin, 'playground');
     await page.getByText(/^Connected to /).waitFor();
     await page.getByRole('button', { name: 'progress', exact: true }).click();
-    await page.getByLabel('count').fill('12');
+    await page.getByLabel('count').fill('24');
     await page.getByLabel('gapMs').fill('500');
     await page.getByLabel('marker').fill('all-there');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
-    await page.getByText('notifications/progress 3 of 12').waitFor();
+    await page.getByText('notifications/progress 3 of 24').waitFor();
     await page.getByRole('button', { name: 'Cut the connection' }).click();
     await page.getByText('You cut the connection').waitFor();
     await page.getByText(/^Resuming with Last-Event-ID: \d+\./).waitFor();
     await page.getByText(/^Done after/).waitFor();
     expect(await page.getByLabel('Result').textContent()).toBe('all-there');
-    const steps = await page.getByText(/notifications\/progress \d+ of 12/).allTextContents();
+    const steps = await page.getByText(/notifications\/progress \d+ of 24/).allTextContents();
     expect(steps.map((text) => Number(/(\d+) of/.exec(text)?.[1]))).toEqual(
-      Array.from({ length: 12 }, (_, index) => index + 1),
+      Array.from({ length: 24 }, (_, index) => index + 1),
     );
     expect(gateway.logs().filter(({ msg }) => msg === 'session ended')).toEqual([]);
     await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();

@@ -171,18 +171,18 @@ test('a token can be entered where the server takes one, although the gateway ne
 test('the timeline shows the cut, the resume, and that no event is repeated', async () => {
   const page = await openPlayground();
   await choose(page, 'progress');
-  await page.getByLabel('count').fill('8');
+  await page.getByLabel('count').fill('20');
   await page.getByLabel('gapMs').fill('500');
   await choose(page, 'Call');
-  await page.getByText('notifications/progress 2 of 8').waitFor();
+  await page.getByText('notifications/progress 2 of 20').waitFor();
   await choose(page, 'Cut the connection');
   await page.getByText(/^Done after/).waitFor();
   const timeline = page.getByRole('img', { name: /^Timeline of the stream\. \d+ events in .*\ss, none repeated: / });
   await timeline.waitFor();
   const text = String(await timeline.getAttribute('aria-label'));
   const [, before, after] = /(\d+) before the cut, (\d+) after the resume\.$/.exec(text) ?? [];
-  // 8 progress notifications and the result.
-  expect(Number(before) + Number(after)).toBe(9);
+  // 20 progress notifications and the result.
+  expect(Number(before) + Number(after)).toBe(21);
   expect(Number(after)).toBeGreaterThan(0);
   const figure = page.locator('.timeline');
   expect(await figure.locator('.timeline-axis span').allTextContents()).toHaveLength(5);
