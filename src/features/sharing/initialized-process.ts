@@ -4,8 +4,6 @@ import { clientIdOf } from '../../core/call/session-calls.ts';
 import { AskGate, isAskedBeside } from '../../core/multiplex/ask-gate.ts';
 import { CallBook } from '../../core/multiplex/call-book.ts';
 import { Route } from '../../core/multiplex/route.ts';
-import { Seat, type SeatHost } from '../../core/multiplex/seat.ts';
-import { Wishes, type WishRequest } from '../../core/multiplex/wishes.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { spliceCancelledId } from '../../core/protocol/json.ts';
@@ -18,6 +16,8 @@ import { detach } from '../../core/util/boundary.ts';
 import { type ProcessCall, ProcessIds, type WaitingRequest, waitingOf } from './process-call.ts';
 import { ProcessOutput } from './process-output.ts';
 import { ProcessStart } from './process-start.ts';
+import { Seat, type SeatHost } from './seat.ts';
+import { Wishes, type WishRequest } from './wishes.ts';
 
 /** The longest wait for the answer that shows that a kept process still works. */
 const maxPingMs = 2_000;

@@ -1,13 +1,13 @@
 import type { AskingCall } from '../../core/multiplex/ask-gate.ts';
 import type { CallBook } from '../../core/multiplex/call-book.ts';
-import type { Seat } from '../../core/multiplex/seat.ts';
-import { readSubscription, type SubscriptionRequest } from '../../core/multiplex/wishes.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { RequestNumbers } from '../../core/protocol/ids/own-ids.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../core/protocol/modern/renumber.ts';
+import type { Seat } from './seat.ts';
+import { readSubscription, type SubscriptionRequest } from './wishes.ts';
 
 /** A request of a session at its process. */
 export interface ProcessCall extends AskingCall<Seat> {

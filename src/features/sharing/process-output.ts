@@ -1,8 +1,6 @@
 import type { CallBook } from '../../core/multiplex/call-book.ts';
 import { type Route, routed } from '../../core/multiplex/route.ts';
-import type { Seat } from '../../core/multiplex/seat.ts';
 import { elicitationComplete, UrlElicitations } from '../../core/multiplex/url-elicitations.ts';
-import { type Wishes, wantsLog } from '../../core/multiplex/wishes.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import { RequestNumbers } from '../../core/protocol/ids/own-ids.ts';
 import { scalarAt } from '../../core/protocol/json.ts';
@@ -10,7 +8,9 @@ import type { Message } from '../../core/protocol/message/message.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { restoreId, restoreToken } from '../../core/protocol/modern/renumber.ts';
 import type { ProcessCall } from './process-call.ts';
+import type { Seat } from './seat.ts';
 import { ServerQuestions } from './server-questions.ts';
+import { type Wishes, wantsLog } from './wishes.ts';
 
 /** The sessions that get a message, each with the message under its ids. */
 export type Deliveries = readonly (readonly [Seat, Message])[];

@@ -9,7 +9,6 @@ import {
   type Sent,
 } from '../../core/backend/backend.ts';
 import { WaitingList } from '../../core/backend/waiting-budget.ts';
-import type { Seat } from '../../core/multiplex/seat.ts';
 import { forRequestedRevision } from '../../core/protocol/handshake.ts';
 import { spliceId } from '../../core/protocol/json.ts';
 import { type Message, readGatewayMessage, responsesIn } from '../../core/protocol/message/message.ts';
@@ -19,6 +18,7 @@ import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import type { InitializedProcess } from './initialized-process.ts';
 import type { ProcessKey } from './process-key.ts';
 import type { RunningProcesses } from './running-processes.ts';
+import type { Seat } from './seat.ts';
 
 /**
  * How many messages wait while a process is found (P8). Their bytes have a limit, too. Only `initialize` is sent before its

@@ -1,7 +1,7 @@
 import { OwnedTable } from '../../core/multiplex/owned-table.ts';
-import type { Seat } from '../../core/multiplex/seat.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
+import type { Seat } from './seat.ts';
 
 /** How many requests of a server may be open at the same time (P8). Each waits for a person or a model. */
 const maxQuestions = 1_000;

@@ -1,11 +1,11 @@
-import type { RequestId } from '../protocol/faults.ts';
-import { scalarAt } from '../protocol/json.ts';
-import { refusalOfSubscription } from '../protocol/kept-uris.ts';
-import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
-import { createMessage, type Message } from '../protocol/message/message.ts';
-import { isWanted, readLogLevel, severities } from '../protocol/modern/log-levels.ts';
+import { Subscribers } from '../../core/multiplex/subscribers.ts';
+import type { RequestId } from '../../core/protocol/faults.ts';
+import { scalarAt } from '../../core/protocol/json.ts';
+import { refusalOfSubscription } from '../../core/protocol/kept-uris.ts';
+import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
+import { createMessage, type Message } from '../../core/protocol/message/message.ts';
+import { isWanted, readLogLevel, severities } from '../../core/protocol/modern/log-levels.ts';
 import type { Seat } from './seat.ts';
-import { Subscribers } from './subscribers.ts';
 
 /** The start or the end of a resource subscription. */
 export interface SubscriptionRequest {

@@ -1,6 +1,6 @@
-import type { BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
-import type { Message } from '../protocol/message/message.ts';
-import { TimeLimit } from '../util/timing/time-limit.ts';
+import type { BackendEnd, BackendEvents, RequestIds } from '../../core/backend/backend.ts';
+import type { Message } from '../../core/protocol/message/message.ts';
+import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 
 /** How many bytes a session may leave unread before it holds up the process that it shares (P8). */
 const maxHeldBytes = 4 * 1024 * 1024;
