@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { AffinityPlace } from '../../core/protocol/affinity.ts';
 import { valueAt } from '../../core/protocol/json.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
+import { acceptsQuestions } from '../../core/protocol/methods/askable.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 
 /** The sessions with the same key may use each other's processes. */
@@ -16,9 +17,6 @@ export interface ProcessKey {
   /** True if the clients declare that the server may send them requests. */
   readonly asksClients: boolean;
 }
-
-/** Capabilities with which a client accepts requests from the server. */
-const askedCapabilities = ['sampling', 'elicitation', 'roots'] as const;
 
 /**
  * The key of a session's process.
@@ -43,9 +41,7 @@ export function processKeyOf(
       ]
     : [['params']];
   for (const path of paths) hash.update('\0').update(valueAt(initialize.text, path) ?? Buffer.alloc(0));
-  const asksClients = askedCapabilities.some(
-    (name) => valueAt(initialize.text, ['params', 'capabilities', name]) !== undefined,
-  );
+  const asksClients = acceptsQuestions(initialize);
   const base = hash.digest('base64url');
   if (place === undefined || place.kind === 'undecided')
     return { text: base, unused: undefined, isOwn: false, asksClients };

@@ -16,11 +16,11 @@ import { elicitationComplete, UrlElicitations } from '../../core/multiplex/url-e
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
-import { findRange, replaceParts, scalarAt, valueAt } from '../../core/protocol/json.ts';
+import { findRange, replaceParts, scalarAt } from '../../core/protocol/json.ts';
 import { changedMessage, detachedMessage, withId } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import { createMessage, type Message, memberValue } from '../../core/protocol/message/message.ts';
-import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
+import { acceptsQuestions } from '../../core/protocol/methods/askable.ts';
 import type { Method } from '../../core/protocol/methods/method.ts';
 import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';
 import { type LogLevel, readLogLevel } from '../../core/protocol/modern/log-levels.ts';
@@ -198,9 +198,7 @@ class ViewBackend implements Backend, MemberListener, View {
   /** Starts all servers at once. */
   #open(initialize: Message): void {
     const { members, serverOf, startTimeoutMs, cancelGraceMs } = this.parts;
-    const capabilities = valueAt(initialize.text, ['params', 'capabilities']);
-    const asksClients = capabilities !== undefined && readClientFeatures(capabilities).size > 0;
-    const calls = { isGroup: this.#opening?.isGroup === true, asksClients };
+    const calls = { isGroup: this.#opening?.isGroup === true, asksClients: acceptsQuestions(initialize) };
     // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0101).
     const shared = this.#opening && { ...this.#opening, resume: undefined };
     this.members = members.flatMap(({ name }, index) => {

@@ -1,6 +1,6 @@
 import { valueAt } from '../json.ts';
 import type { Message } from '../message/message.ts';
-import { isQuestion, methodOf } from './methods.ts';
+import { isQuestion, methodOf, methods } from './methods.ts';
 
 /**
  * The features that a client declares for requests of its server (2025-11-25 and 2026-07-28, client features). Only
@@ -35,6 +35,13 @@ export function readClientFeatures(capabilities: Buffer): ReadonlySet<ClientFeat
   if (has('roots')) found.add('roots');
   return found;
 }
+
+/** The capabilities with which a client accepts requests of its server. */
+const askedCapabilities = methods.flatMap(({ name, capability }) => (capability && isQuestion(name) ? [capability] : []));
+
+/** True if a client declares in its `initialize` that its server may send it requests. */
+export const acceptsQuestions = ({ text }: Message): boolean =>
+  askedCapabilities.some((name) => valueAt(text, ['params', 'capabilities', name]) !== undefined);
 
 /** Writes the capabilities of a legacy client with these features, as JSON text: equal features give equal text. */
 export function capabilitiesOf(features: ReadonlySet<ClientFeature>): string {

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { readGatewayMessage } from '../../../../src/core/protocol/message/message.ts';
-import { capabilitiesOf, readClientFeatures, requiredFeature } from '../../../../src/core/protocol/methods/askable.ts';
+import {
+  acceptsQuestions,
+  capabilitiesOf,
+  readClientFeatures,
+  requiredFeature,
+} from '../../../../src/core/protocol/methods/askable.ts';
 
 const reduced = (capabilities: object): unknown =>
   JSON.parse(capabilitiesOf(readClientFeatures(Buffer.from(JSON.stringify(capabilities)))));
@@ -17,6 +22,17 @@ describe('what a server may ask of its client', () => {
     ['what is no object', { sampling: true, roots: null, elicitation: [] }, {}],
   ])('reduces %s', (_, declared, expected) => {
     expect(reduced(declared)).toEqual(expected);
+  });
+
+  it.each([
+    [{}, false],
+    [{ experimental: {}, extensions: { sampling: {} } }, false],
+    [{ sampling: {} }, true],
+    [{ elicitation: { url: {} } }, true],
+    [{ roots: true }, true],
+  ])('a client that declares %j accepts requests of its server: %s', (capabilities, expected) => {
+    const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { capabilities } };
+    expect(acceptsQuestions(readGatewayMessage(Buffer.from(JSON.stringify(initialize))))).toBe(expected);
   });
 
   it('has the same text for the same flags, in whatever order they were declared', () => {
