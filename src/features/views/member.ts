@@ -341,8 +341,3 @@ export class Member implements BackendEvents {
 /** A response to no request of the server. Without its id, it cannot answer a request at another server (P2). */
 const withoutStrayId = (message: Message): Message =>
   message.kind === 'response' ? changedMessage(message, message.text, { id: undefined }) : message;
-
-/** Ends members, and resolves when nothing of them is left. */
-export const closeMembers = async (members: readonly Member[], how?: CloseOptions): Promise<void> => {
-  await Promise.all(members.map((member) => member.close(how)));
-};

@@ -65,8 +65,8 @@ export class ResourceRequests {
     const having = this.#having(message);
     const index = having.length === 1 ? having[0]?.index : this.#find(uri, message);
     if (index !== undefined) {
-      const member = this.#noteSubscription(index, uri, message);
-      return this.#view.pass(member, message, headers);
+      this.#noteSubscription(index, uri, message);
+      return this.#view.pass(index, message, headers);
     }
     if (routes.isWhole) {
       this.#passUnknown(message, headers);
@@ -102,7 +102,8 @@ export class ResourceRequests {
       const index = this.#find(uri, message);
       if (index === undefined) continue;
       this.#unrouted.delete(id);
-      this.#view.passLater(this.#noteSubscription(index, uri, message), message, headers);
+      this.#noteSubscription(index, uri, message);
+      this.#view.passLater(index, message, headers);
     }
   }
 
@@ -129,10 +130,9 @@ export class ResourceRequests {
     return members.filter((member) => resourceLists.some((list) => member.mayHave(list)));
   }
 
-  #noteSubscription(index: number, uri: string, message: Message): Member | undefined {
-    if (message.method === 'resources/subscribe') this.#subscriptions.set(uri, index);
-    if (message.method === 'resources/unsubscribe') this.#subscriptions.delete(uri);
-    return this.#view.members.find((member) => member.index === index);
+  #noteSubscription(index: number, uri: string, { method }: Message): void {
+    if (method === 'resources/subscribe') this.#subscriptions.set(uri, index);
+    if (method === 'resources/unsubscribe') this.#subscriptions.delete(uri);
   }
 
   #passUnknown(message: Message, headers: ForwardedHeaders | undefined): void {

@@ -27,9 +27,9 @@ import { type LogLevel, readLogLevel } from '../../core/protocol/modern/log-leve
 import { contain } from '../../core/util/boundary.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
-import { closeMembers, Member, type MemberListener } from './member.ts';
+import { Member, type MemberListener } from './member.ts';
 import type { MemberCall } from './member-calls.ts';
-import { MemberMessages } from './member-messages.ts';
+import { MemberMessages, type RoutedMessage } from './member-messages.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import type { View, ViewParts } from './view.ts';
@@ -107,7 +107,7 @@ class ViewBackend implements Backend, MemberListener, View {
     const wasOver = this.#isOver;
     this.#isOver = true;
     this.#start?.close();
-    await closeMembers(this.members, how);
+    await Promise.all(this.members.map((member) => member.close(how)));
     if (!wasOver) this.#events.onEnd({ reason: 'closed', detail: 'The gateway closed the servers of the view.' });
   }
 
@@ -230,11 +230,11 @@ class ViewBackend implements Backend, MemberListener, View {
     return [...(this.#isInitialized ? [createMessage({ method: 'notifications/initialized' })] : []), ...renamed];
   }
 
-  #sendTo(routed: { readonly index: number; readonly message: Message } | undefined, headers?: ForwardedHeaders): void {
+  #sendTo(routed: RoutedMessage | undefined, headers?: ForwardedHeaders): void {
     if (routed !== undefined) this.#member(routed.index)?.send(routed.message, headers);
   }
 
-  #member(index: number): Member | undefined {
+  #member(index: number | undefined): Member | undefined {
     return this.members.find((member) => member.index === index);
   }
 
@@ -282,7 +282,7 @@ class ViewBackend implements Backend, MemberListener, View {
     if (target === 'uri') return this.#resources.send(message, ['params', 'uri'], headers);
     if (target === 'ref') return this.#complete(message, headers);
     const index = message.taskId === undefined ? undefined : this.#routes.findTask(message.taskId);
-    if (index !== undefined) return this.pass(this.#member(index), message, headers);
+    if (index !== undefined) return this.pass(index, message, headers);
     this.refuse(message, 'unknown_task');
     return 'sent';
   }
@@ -297,7 +297,7 @@ class ViewBackend implements Backend, MemberListener, View {
 
   /** Passes a request that no rule leads to a server: only the server of a view with one can be meant. */
   #passUnknown(message: Message, headers: ForwardedHeaders | undefined): Sent {
-    if (this.members.length === 1) return this.pass(this.members[0], message, headers);
+    if (this.members.length === 1) return this.pass(this.members[0]?.index, message, headers);
     this.refuse(message, 'method_of_view');
     return 'sent';
   }
@@ -311,9 +311,9 @@ class ViewBackend implements Backend, MemberListener, View {
       this.refuse(message, methodOf(message.method).names === 'tool' ? 'unknown_tool' : 'unknown_prompt');
       return 'sent';
     }
-    if (found.own === name) return this.pass(this.#member(found.index), message, headers);
+    if (found.own === name) return this.pass(found.index, message, headers);
     const text = replaceParts(message.text, [{ ...range, by: JSON.stringify(found.own) }]);
-    return this.pass(this.#member(found.index), changedMessage(message, text, {}), headers);
+    return this.pass(found.index, changedMessage(message, text, {}), headers);
   }
 
   #complete(message: Message, headers: ForwardedHeaders | undefined): Sent {
@@ -322,15 +322,15 @@ class ViewBackend implements Backend, MemberListener, View {
     return this.#named(message, ['params', 'ref', 'name'], headers);
   }
 
-  pass(member: Member | undefined, message: Message, headers: ForwardedHeaders | undefined): Sent {
-    const sent = member?.send(message, headers) ?? 'down';
+  pass(index: number | undefined, message: Message, headers: ForwardedHeaders | undefined): Sent {
+    const sent = this.#member(index)?.send(message, headers) ?? 'down';
     if (sent !== 'down') return sent;
     this.refuse(message, 'view_unavailable');
     return 'sent';
   }
 
-  passLater(member: Member | undefined, message: Message, headers: ForwardedHeaders | undefined): void {
-    if (this.pass(member, message, headers) === 'full')
+  passLater(index: number, message: Message, headers: ForwardedHeaders | undefined): void {
+    if (this.pass(index, message, headers) === 'full')
       this.#events.onUnanswered([message.id as RequestId], 'server_busy', true);
   }
 }

@@ -47,10 +47,10 @@ export interface View {
   /** Answers a request in place of a server, outside of the call that brought it. */
   answer(response: Message): void;
   refuse(request: Message, reason: Reason): void;
-  /** Passes a request to a server, or answers it if the server is not there. */
-  pass(member: Member | undefined, request: Message, headers: ForwardedHeaders | undefined): Sent;
+  /** Passes a request to the server at a position, or answers it if the server is not there. */
+  pass(index: number | undefined, request: Message, headers: ForwardedHeaders | undefined): Sent;
   /** As `pass`, later than the client has sent the request. */
-  passLater(member: Member | undefined, request: Message, headers: ForwardedHeaders | undefined): void;
+  passLater(index: number, request: Message, headers: ForwardedHeaders | undefined): void;
   /** The lists of a server are available now. */
   announce(member: Member): void;
   /** More URIs can be routed. */
