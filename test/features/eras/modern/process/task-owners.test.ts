@@ -1,6 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Reason } from '../../../../../src/core/protocol/faults.ts';
-import { TaskOwners, type TaskRequester } from '../../../../../src/features/eras/modern/process/task-owners.ts';
+import {
+  principalKey,
+  TaskOwners,
+  type TaskOwnership,
+  type TaskRequester,
+} from '../../../../../src/features/eras/modern/process/task-owners.ts';
 import { call, readRequest } from '../shared-fixture.ts';
 
 const userOf = (subject: string, scopes?: readonly string[], needs?: readonly string[]): TaskRequester => ({
@@ -63,7 +68,11 @@ describe('the table of task owners', () => {
 
   it('[S-07] [P8] limits the number of all tasks', { timeout: 30_000 }, () => {
     const owners = new TaskOwners();
-    for (let n = 0; n <= 50_000; n++) owners.recordTask(begun(`t${n}`), userOf(`u${n % 100}`), maxMs);
+    const ownership = Array.from({ length: 100 }, (_, n) => {
+      const owner = principalKey(userOf(`u${n}`).principal);
+      return { owner, needs: [], untilMs: Number.POSITIVE_INFINITY };
+    });
+    for (let n = 0; n <= 50_000; n++) owners.set(`t${n}`, ownership[n % 100] as TaskOwnership);
     expect(refusal(owners, 't0', userOf('u0'))).toBe('unknown_task');
     expect(refusal(owners, 't1', userOf('u1'))).toBeUndefined();
   });
