@@ -175,9 +175,7 @@ export class Groups {
     const client = await this.#clientOf(caller, featuresOf(request), request);
     if (answer.isOver) return;
     const call = parseFollowedCall(point);
-    // A call that goes on opens no session, so the capabilities do not matter.
-    const session =
-      this.#sessions.get(call.place) ?? this.#createSession(call.place, { ...client, capabilitiesText: '{}' });
+    const session = this.#sessionAt(call.place, client);
     await new GroupCall(this.#parts, { request, client, form: modernForm, logLevel, answer }).follow(session, call);
   }
 
@@ -201,9 +199,7 @@ export class Groups {
     if (answer.isOver) return;
     if (content === 'input_not_taken') return answer.fault(content);
     if (!content) return answer.fault('bad_request_state');
-    // A session that is not known is not remembered. A retry opens no session, so the capabilities do not matter.
-    const { place: key } = content.value;
-    const session = this.#sessions.get(key) ?? this.#createSession(key, { ...client, capabilitiesText: '{}' });
+    const session = this.#sessionAt(content.value.place, client);
     await new GroupCall(this.#parts, groupRequest).resume(session, content, answers);
   }
 
@@ -313,6 +309,14 @@ export class Groups {
     const session = this.#createSession(key, client);
     this.#sessions.set(key, session);
     return session;
+  }
+
+  /**
+   * Returns the session of a call that goes on. One that is not known is not remembered. It is not opened, so the
+   * capabilities do not matter.
+   */
+  #sessionAt(key: string, client: GroupClient): GroupSession {
+    return this.#sessions.get(key) ?? this.#createSession(key, { ...client, capabilitiesText: '{}' });
   }
 
   /** @param infoText the `clientInfo` of the only client */

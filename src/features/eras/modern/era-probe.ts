@@ -28,7 +28,7 @@ export interface ProbeOptions {
 }
 
 /** How long `server/discover` may still be answered after `initialize` was, although it was sent first. */
-const lateDiscoveryMs = 1_000;
+export const lateDiscoveryMs = 1_000;
 
 /**
  * A server that has answered nothing for so long may ignore `server/discover`: a second process gets `initialize`. The

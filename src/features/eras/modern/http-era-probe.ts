@@ -5,12 +5,10 @@ import { isResponse } from '../../../core/backend/own-requests.ts';
 import { readDiscovery } from '../../../core/protocol/modern/discovery.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
-import type { ProbeOptions } from './era-probe.ts';
+import { lateDiscoveryMs, type ProbeOptions } from './era-probe.ts';
 
 /** Options of a probe over HTTP. */
-export interface HttpProbeOptions extends Pick<ProbeOptions, 'version' | 'timeoutMs' | 'headers'> {
-  /** Opens a connection of the modern era. */
-  readonly open: OpenBackend;
+export interface HttpProbeOptions extends Pick<ProbeOptions, 'open' | 'version' | 'timeoutMs' | 'headers'> {
   /** Opens a connection of the legacy era, for a server whose answer to `server/discover` does not show the era. */
   readonly openLegacy?: OpenBackend | undefined;
 }
@@ -20,9 +18,6 @@ export interface HttpProbeOptions extends Pick<ProbeOptions, 'version' | 'timeou
  * request without a session. A host that wakes up answers both.
  */
 const maxSilenceMs = 5_000;
-
-/** How long `server/discover` may still be answered after `initialize` was, although it was sent first. */
-const lateDiscoveryMs = 1_000;
 
 /**
  * Finds out the era of a server over HTTP (2026-07-28, basic/transports/streamable-http, "Backward Compatibility"), where
