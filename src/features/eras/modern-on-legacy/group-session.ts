@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
-import { readHandshake } from '../../../core/protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { newestLegacy } from '../../../core/protocol/known-revisions.ts';
 import {
@@ -55,7 +54,6 @@ export interface OpenGroupSession {
   readonly handle: SessionHandle;
   /** The server's answer to `initialize`. */
   readonly opened: InitializedServer;
-  readonly protocolVersion: string;
 }
 
 /** How long after its time limit a parked call is certainly over, also if the limit is checked only now and then. */
@@ -78,19 +76,15 @@ export class GroupSession {
   readonly key: string;
   readonly #host: GroupSessionHost;
   readonly #parts: GroupSessionParts;
-  readonly #onOpened: (opened: Omit<OpenGroupSession, 'handle'>) => void;
-  #known: Omit<OpenGroupSession, 'handle'> | undefined;
+  readonly #onOpened: (opened: InitializedServer) => void;
+  #known: InitializedServer | undefined;
   #refusal: Message | undefined;
   /** The open calls of this instance, and when those that wait for their clients are given up. */
   readonly #calls = new Map<string, number>();
-  #opening: Promise<Omit<OpenGroupSession, 'handle'> | Reason> | undefined;
+  #opening: Promise<InitializedServer | Reason> | undefined;
 
   /** @param onOpened called with the server's answer to `initialize` when the session was opened or found */
-  constructor(
-    host: GroupSessionHost,
-    parts: GroupSessionParts,
-    onOpened: (opened: Omit<OpenGroupSession, 'handle'>) => void,
-  ) {
+  constructor(host: GroupSessionHost, parts: GroupSessionParts, onOpened: (opened: InitializedServer) => void) {
     this.#host = host;
     this.#parts = parts;
     this.key = parts.key;
@@ -123,21 +117,21 @@ export class GroupSession {
       this.#known = opened;
       this.#onOpened(opened);
     }
-    // Looked up again: the session may have ended meanwhile.
-    const handle = await this.find(forwarded);
-    return typeof handle === 'string' ? handle : { handle, ...known };
+    return this.#findOpen(known, forwarded); // the session may have ended meanwhile
   }
 
   /** As `open`, for a session in which a call is already running: a missing session is not opened again. */
   async reopen(forwarded?: ForwardedHeaders): Promise<OpenGroupSession | Reason> {
-    const answer = this.#known ?? (await this.#readInitializeAnswer());
-    if (answer === undefined) return 'unknown_session';
-    if (typeof answer === 'string') return answer;
-    const known = Buffer.isBuffer(answer) ? readAnswer(answer) : answer;
+    const known = this.#known ?? (await this.#readRecord());
+    if (known === undefined) return 'unknown_session';
     if (typeof known === 'string') return known;
     this.#known = known;
+    return this.#findOpen(known, forwarded);
+  }
+
+  async #findOpen(opened: InitializedServer, forwarded?: ForwardedHeaders): Promise<OpenGroupSession | Reason> {
     const handle = await this.find(forwarded);
-    return typeof handle === 'string' ? handle : { handle, ...known };
+    return typeof handle === 'string' ? handle : { handle, opened };
   }
 
   /** Finds the session; `unknown_session` if there is none. */
@@ -234,12 +228,11 @@ export class GroupSession {
   }
 
   /** Finds the session or opens it, and retries while another request or instance is doing so. */
-  async #findOrOpen(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenGroupSession, 'handle'> | Reason> {
+  async #findOrOpen(forwarded: ForwardedHeaders | undefined): Promise<InitializedServer | Reason> {
     const until = performance.now() + this.#host.settleMs;
     for (;;) {
-      const answer = await this.#readInitializeAnswer();
-      if (answer === 'store_unavailable') return answer;
-      if (answer !== undefined) return readAnswer(answer);
+      const known = await this.#readRecord();
+      if (known !== undefined) return known;
       const outcome = await ask(
         (reply) => this.#host.sessions.openForGroup(this.#lookup(forwarded), this.#initializeMessage(), reply),
         forwarded,
@@ -258,10 +251,10 @@ export class GroupSession {
     }
   }
 
-  /** Reads the server's answer to `initialize` from the session's record. */
-  async #readInitializeAnswer(): Promise<Buffer | undefined | 'store_unavailable'> {
+  /** Reads the server's answer to `initialize` from the session's record; undefined if there is none. */
+  async #readRecord(): Promise<InitializedServer | Reason | undefined> {
     const found = await this.#host.records.find(this.key).catch(ifUnavailable('store_unavailable'));
-    return typeof found === 'string' ? found : found?.initialized;
+    return typeof found === 'string' ? found : found?.initialized && readAnswer(found.initialized);
   }
 
   /**
@@ -287,8 +280,4 @@ const asRefusal = (response: Message): Message =>
         response.text,
       );
 
-function readAnswer(text: Buffer): Omit<OpenGroupSession, 'handle'> | Reason {
-  const handshake = readHandshake(text);
-  if (handshake === undefined) return 'server_start_failed';
-  return { opened: readInitialized(text), protocolVersion: handshake.protocolVersion };
-}
+const readAnswer = (text: Buffer): InitializedServer | Reason => readInitialized(text) ?? 'server_start_failed';

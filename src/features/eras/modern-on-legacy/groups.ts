@@ -20,12 +20,12 @@ import type { Changes, Values } from '../../../core/store/shared/shared-data.ts'
 import { ifUnavailable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import { within } from '../../../core/util/timing/within.ts';
-import { toDiscovery } from '../translate/modern-on-legacy/legacy-discovery.ts';
+import { type InitializedServer, toDiscovery } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import { asLegacyNotification } from '../translate/modern-on-legacy/legacy-request.ts';
 import { legacyForm, modernForm, needsSession } from './client-form.ts';
 import { CallIds, GroupCall, type GroupCallParts, type GroupRequest } from './group-call.ts';
 import { type GroupClient, groupTopic, stateBinding } from './group-client.ts';
-import { GroupSession, type GroupSessionHost, type GroupSessionParts, type OpenGroupSession } from './group-session.ts';
+import { GroupSession, type GroupSessionHost, type GroupSessionParts } from './group-session.ts';
 import { type ParkedCall, parseFollowedCall } from './rounds/parked-call.ts';
 import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
@@ -66,7 +66,7 @@ export class Groups {
   readonly #options: GroupsOptions;
   readonly #sessions = new BoundedMap<string, GroupSession>(maxSessions);
   /** The newest answers to `initialize`, by the group and the declared capabilities. Nobody else gets them (P11). */
-  readonly #opened = new BoundedMap<string, Omit<OpenGroupSession, 'handle'>>(maxSessions);
+  readonly #opened = new BoundedMap<string, InitializedServer>(maxSessions);
   /** The sessions of the newest request's group, by number: the next request mostly needs the same. */
   #newest: { readonly client: GroupClient; readonly sessions: GroupSession[] } | undefined;
   #hasIsolatedCalls = false;
@@ -228,12 +228,12 @@ export class Groups {
         if (refusal === undefined) return answer.fault(open);
         return answer.response(withId(refusal, request.id as RequestId), 200);
       }
-      known = open;
+      known = open.opened;
     }
     const id = memberRange(request, 'message', 'id') as { start: number; end: number };
     // Clients that open with `initialize` can use the revision that the server negotiated, so it is listed too.
     const versions = [...new Set([known.protocolVersion, ...modernRevisions])];
-    answer.response(toDiscovery(known.opened, request.text.toString('utf8', id.start, id.end), versions), 200);
+    answer.response(toDiscovery(known, request.text.toString('utf8', id.start, id.end), versions), 200);
   }
 
   /** Gets a page of the server's tools, in the session of the group that declares no capabilities. */

@@ -28,7 +28,7 @@ test('a session of a group that is forgotten while another request looks for its
   await null;
   place.forget();
   found({} as SessionHandle);
-  expect(await opening).toMatchObject({ protocolVersion: '2025-11-25', opened: expect.anything() });
+  expect(await opening).toMatchObject({ opened: { protocolVersion: '2025-11-25' } });
 });
 
 describe('a session of a group', () => {
@@ -97,7 +97,8 @@ describe('a session of a group', () => {
     );
     const opening = [place.open(), place.open(), place.open()];
     await vi.advanceTimersByTimeAsync(100);
-    for (const open of await Promise.all(opening)) expect(open).toMatchObject({ protocolVersion: '2025-11-25' });
+    for (const open of await Promise.all(opening))
+      expect(open).toMatchObject({ opened: { protocolVersion: '2025-11-25' } });
     expect([asked(), opened.length]).toEqual([1, 3]);
   });
 
@@ -108,7 +109,7 @@ describe('a session of a group', () => {
     });
     const opening = place.open();
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(await opening).toMatchObject({ protocolVersion: '2025-11-25' });
+    expect(await opening).toMatchObject({ opened: { protocolVersion: '2025-11-25' } });
     expect(asked()).toBe(3);
   });
 
@@ -126,7 +127,7 @@ describe('a session of a group', () => {
         : reply.answer({ kind: 'json', text: initialized }),
     );
     expect(await place.open()).toBe('server_start_failed');
-    expect(await place.open()).toMatchObject({ protocolVersion: '2025-11-25' });
+    expect(await place.open()).toMatchObject({ opened: { protocolVersion: '2025-11-25' } });
   });
 
   test('that is reopened for a running call does not open a new session', async () => {

@@ -1,3 +1,4 @@
+import { readHandshake } from '../../../../core/protocol/handshake.ts';
 import { valueAt } from '../../../../core/protocol/json.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
@@ -6,18 +7,23 @@ import { noCaching } from './modern-response.ts';
 
 /** The contents of a legacy server's answer to `initialize`, as JSON text. */
 export interface InitializedServer {
+  /** The revision that the server chose. */
+  readonly protocolVersion: string;
   readonly capabilitiesText: string;
   /** Undefined if the server did not identify itself. */
   readonly serverInfoText: string | undefined;
   readonly instructionsText: string | undefined;
 }
 
-/** Reads a legacy server's answer to `initialize`. An error counts as a server without capabilities. */
-export function readInitialized(response: Buffer): InitializedServer {
+/** Reads a legacy server's answer to `initialize`; undefined for one that opens no session (`readHandshake`). */
+export function readInitialized(response: Buffer): InitializedServer | undefined {
+  const handshake = readHandshake(response);
+  if (handshake === undefined) return undefined;
   const capabilities = valueAt(response, ['result', 'capabilities']);
   const serverInfo = valueAt(response, ['result', 'serverInfo']);
   const instructions = valueAt(response, ['result', 'instructions']);
   return {
+    protocolVersion: handshake.protocolVersion,
     capabilitiesText: capabilities?.[0] === openBrace ? withoutUntranslated(capabilities).toString() : '{}',
     serverInfoText: serverInfo?.[0] === openBrace ? serverInfo.toString() : undefined,
     instructionsText: instructions?.[0] === quote ? instructions.toString() : undefined,

@@ -66,7 +66,7 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
       session: {
         open: async () => {
           if (session.isGone) return 'unknown_session';
-          return session.refusal ?? { handle, opened, protocolVersion: '2025-11-25' };
+          return session.refusal ?? { handle, opened };
         },
         send: async ([message], _, group) => {
           asked.push({ method: String(message?.method), ...(group?.leases && { leases: group.leases }) });

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import {
+  type InitializedServer,
   readInitialized,
   toDiscovery,
 } from '../../../../../src/features/eras/translate/modern-on-legacy/legacy-discovery.ts';
 
+const initialized = (result: string): InitializedServer | undefined =>
+  readInitialized(Buffer.from(`{"jsonrpc":"2.0","id":0,"result":${result}}`));
 const discovered = (result: string): string =>
-  toDiscovery(readInitialized(Buffer.from(`{"jsonrpc":"2.0","id":0,"result":${result}}`)), '"d"', [
-    '2026-07-28',
-    '2025-11-25',
-  ]).text.toString();
+  toDiscovery(initialized(result) as InitializedServer, '"d"', ['2026-07-28', '2025-11-25']).text.toString();
 
 describe('the discovery of a legacy server', () => {
   it('[P1] [R3.02] says what it said at initialize, but of tasks', () => {
@@ -21,12 +21,19 @@ describe('the discovery of a legacy server', () => {
   });
 
   it('of one that says little says no more', () => {
-    expect(JSON.parse(discovered('{"capabilities":7,"instructions":null}')).result).toEqual({
+    expect(
+      JSON.parse(discovered('{"protocolVersion":"2025-11-25","capabilities":7,"instructions":null}')).result,
+    ).toEqual({
       resultType: 'complete',
       ttlMs: 0,
       cacheScope: 'private',
       supportedVersions: ['2026-07-28', '2025-11-25'],
       capabilities: {},
     });
+  });
+
+  it('needs an answer that opens a session', () => {
+    expect(initialized('{"protocolVersion":"2025-06-18"}')?.protocolVersion).toBe('2025-06-18');
+    expect(initialized('{"capabilities":{}}')).toBeUndefined();
   });
 });
