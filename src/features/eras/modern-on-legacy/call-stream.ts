@@ -190,6 +190,11 @@ export class CallStream {
     this.#options = options;
   }
 
+  /** True once the gateway reads no more. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
   /** True once the request was sent or the stream was resumed. */
   get hasBegun(): boolean {
     return this.#reply !== undefined;

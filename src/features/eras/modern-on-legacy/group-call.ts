@@ -112,7 +112,6 @@ export class GroupCall {
   /** The outcome of the round whose answers this request carries; undefined for the first request. */
   #outcome: RoundOutcome | undefined;
   #bundle: NodeJS.Timeout | undefined;
-  #isOver = false;
   /** True once the owner of the session knows that the call needs no reader. */
   #isKept = false;
   /** True if the call is lost here, and another instance may read on with it. */
@@ -148,6 +147,11 @@ export class GroupCall {
     if (this.#isKept) return;
     this.#isKept = true;
     await this.#session?.keep(this.#id, this.#groupRequest.client.forwarded);
+  }
+
+  /** True once this request has ended here. The call itself may go on. */
+  get #isOver(): boolean {
+    return this.#stream.isStopped;
   }
 
   /** Where another instance can read on with this call, as JSON text; undefined if it cannot. */
@@ -257,7 +261,6 @@ export class GroupCall {
   }
 
   #handleMessage(message: Message, { before, at }: EventPosition): void {
-    if (this.#isOver) return;
     const { kind, cancels } = message;
     if (kind === 'response') this.#finish(message);
     else if (kind === 'request') this.#handleQuestion(message, before, at);
@@ -314,9 +317,7 @@ export class GroupCall {
       open: open.map(({ key, id }) => [key, id]),
       answered,
     };
-    // Later events are in the log, and the next round reads them.
-    this.#isOver = true;
-    this.#stream.stop();
+    this.#stream.stop(); // later events are in the log, and the next round reads them
     try {
       const content = { round: this.#round + 1, expiresAtMs: Date.now() + idleMs, value: parked };
       const state = await states.seal(stateBinding(server, request, client), content);
@@ -421,7 +422,6 @@ export class GroupCall {
   }
 
   #close(): void {
-    this.#isOver = true;
     clearTimeout(this.#bundle);
     this.#stream.stop();
   }
