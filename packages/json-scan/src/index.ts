@@ -26,6 +26,7 @@ export { SoughtKey } from './sought-key.ts';
 export {
   errorCodeIn,
   findRange,
+  objectAt,
   type Replacement,
   replaceParts,
   scalarAt,
@@ -33,6 +34,7 @@ export {
   splice,
   spliceCancelledId,
   spliceId,
+  stringAt,
   valueAt,
 } from './splice.ts';
 export { numberEnd, spaceEnd } from './token-end.ts';

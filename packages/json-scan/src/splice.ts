@@ -1,4 +1,5 @@
 import type { ByteRange } from './byte-range.ts';
+import { openBrace, quote } from './reader.ts';
 import { readScalar, type Scalar } from './scalar.ts';
 import { scanMember } from './scan.ts';
 
@@ -61,6 +62,17 @@ export function splice(text: Buffer, path: readonly string[], by: string): Buffe
 export function valueAt(text: Buffer, path: readonly string[]): Buffer | undefined {
   const range = findRange(text, path);
   return typeof range === 'object' ? text.subarray(range.start, range.end) : undefined;
+}
+
+/** As `valueAt`, for an object: undefined if the value is of another kind. */
+export const objectAt = (text: Buffer, path: readonly string[]): Buffer | undefined => ofKind(openBrace, text, path);
+
+/** As `valueAt`, for a string with its quotes: undefined if the value is of another kind. */
+export const stringAt = (text: Buffer, path: readonly string[]): Buffer | undefined => ofKind(quote, text, path);
+
+function ofKind(first: number, text: Buffer, path: readonly string[]): Buffer | undefined {
+  const value = valueAt(text, path);
+  return value?.[0] === first ? value : undefined;
 }
 
 /** The value that these keys lead to; undefined if there is none, or if `readScalar` does not build it. */

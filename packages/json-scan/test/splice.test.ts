@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findRange, scalarAt, spliceCancelledId, spliceId, valueAt } from '../src/splice.ts';
+import { findRange, objectAt, scalarAt, spliceCancelledId, spliceId, stringAt, valueAt } from '../src/splice.ts';
 
 const splicedId = (text: string, id = '"new"'): string => spliceId(Buffer.from(text), id).toString();
 const splicedCancelledId = (text: string): string => spliceCancelledId(Buffer.from(text), '"new"').toString();
@@ -69,6 +69,18 @@ describe('a value in a text', () => {
   it('[A08] is found beside others whose key stands twice', () => {
     const text = '{"b":{"x":1,"c":7,"x":2}}';
     expect(valueAt(Buffer.from(text), ['b', 'c'])?.toString()).toBe('7');
+  });
+
+  it.each([
+    ['{ "x" : 1 }', '{ "x" : 1 }', undefined],
+    ['"\\u0061"', undefined, '"\\u0061"'],
+    ['[{}]', undefined, undefined],
+    ['null', undefined, undefined],
+  ])('is taken as an object or a string only if it is one: %s', (value, object, text) => {
+    const found = Buffer.from(`{"b":{"c": ${value} }}`);
+    expect(objectAt(found, ['b', 'c'])?.toString()).toBe(object);
+    expect(stringAt(found, ['b', 'c'])?.toString()).toBe(text);
+    expect([objectAt(found, ['b', 'd']), stringAt(found, ['d'])]).toEqual([undefined, undefined]);
   });
 
   it.each(['{"b":{"c":1,"C":2}}', '{"B":1,"b":{"c":1}}', '{"b":{"C":1}}'])(

@@ -1,5 +1,5 @@
 import type { RequestId } from './faults.ts';
-import { parseBounded, scalarAt, splice, valueAt } from './json.ts';
+import { parseBounded, scalarAt, splice, stringAt, valueAt } from './json.ts';
 import { isLegacyRevision, namesModernRevision, newestLegacy } from './known-revisions.ts';
 import { createMessage } from './message/message.ts';
 import type { Message } from './message/message-type.ts';
@@ -90,9 +90,7 @@ const revisionPaths = [
  */
 export const isAnswerTooLarge = (response: Buffer): boolean =>
   response.length > maxAnswerBytes ||
-  (readHandshake(response) === undefined && valueAt(response, ['result', 'protocolVersion'])?.[0] === quote);
-
-const quote = 0x22;
+  (readHandshake(response) === undefined && stringAt(response, ['result', 'protocolVersion']) !== undefined);
 
 /** True if a server with the handshake `later` can replace one with `earlier`: same revision, no capability missing. */
 export const canReplace = (later: Handshake, earlier: Handshake): boolean =>

@@ -1,4 +1,4 @@
-import { valueAt } from '../json.ts';
+import { objectAt, valueAt } from '../json.ts';
 import type { Message } from '../message/message.ts';
 import { isQuestion, methodOf, methods } from './methods.ts';
 
@@ -24,7 +24,7 @@ const emptyObjectBytes = 2;
  */
 export function readClientFeatures(capabilities: Buffer): ReadonlySet<ClientFeature> {
   if (capabilities.length === emptyObjectBytes) return noFeatures;
-  const has = (...path: string[]): boolean => valueAt(capabilities, path)?.[0] === openBrace;
+  const has = (...path: string[]): boolean => objectAt(capabilities, path) !== undefined;
   const found = new Set<ClientFeature>();
   const hasUrl = has('elicitation', 'url');
   if (has('elicitation') && (has('elicitation', 'form') || !hasUrl)) found.add('elicitation');
@@ -37,7 +37,9 @@ export function readClientFeatures(capabilities: Buffer): ReadonlySet<ClientFeat
 }
 
 /** The capabilities with which a client accepts requests of its server. */
-const askedCapabilities = methods.flatMap(({ name, capability }) => (capability && isQuestion(name) ? [capability] : []));
+const askedCapabilities = methods.flatMap(({ name, capability }) =>
+  capability && isQuestion(name) ? [capability] : [],
+);
 
 /** True if a client declares in its `initialize` that its server may send it requests. */
 export const acceptsQuestions = ({ text }: Message): boolean =>
@@ -80,5 +82,3 @@ export interface RequiredFeature {
   /** The feature as the modern era names it (2026-07-28, basic, `requiredCapabilities`). */
   readonly required: Readonly<Record<string, object>>;
 }
-
-const openBrace = 0x7b;

@@ -1,5 +1,5 @@
 import type { RequestId } from '../../../core/protocol/faults.ts';
-import { findRange, valueAt } from '../../../core/protocol/json.ts';
+import { findRange, stringAt } from '../../../core/protocol/json.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import { methodOf, readsByUri } from '../../../core/protocol/methods/methods.ts';
 import { revisionOf } from '../../../core/protocol/modern/envelope.ts';
@@ -34,7 +34,7 @@ export const modernForm: ResponseForm = {
   sent: asLegacyRequest,
   answered(response, { request, capabilitiesText, ...context }) {
     const method = request.method as string;
-    const uriText = readsByUri(method) ? uriTextOf(request) : undefined;
+    const uriText = readsByUri(method) ? stringAt(request.text, ['params', 'uri'])?.toString() : undefined;
     const translated = asModernResponse(response, { method, uriText, ...context });
     const declares = (capability: string): boolean =>
       typeof findRange(Buffer.from(capabilitiesText), [capability]) === 'object';
@@ -42,12 +42,6 @@ export const modernForm: ResponseForm = {
   },
   namesMissingCapabilities: true,
 };
-
-/** Returns the `uri` of a request as it is written; undefined unless it is a string, which has no line breaks. */
-function uriTextOf(request: Message): string | undefined {
-  const text = valueAt(request.text, ['params', 'uri']);
-  return text?.[0] === 0x22 ? text.toString() : undefined;
-}
 
 /**
  * The form of a legacy client without a session (docs/decisions/0027). Messages pass unchanged, except for the id and

@@ -1,14 +1,10 @@
 // src/features/eras/translate/legacy-on-modern: messages of legacy clients for modern servers, and the way back.
 
+import { objectAt } from '../../../../core/protocol/json.ts';
 import { isLegacyRevision, newestLegacy } from '../../../../core/protocol/known-revisions.ts';
 import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
 import { putMembers, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
-import {
-  type Message,
-  memberRange,
-  memberValue,
-  protocolVersionKey,
-} from '../../../../core/protocol/message/message.ts';
+import { type Message, memberValue, protocolVersionKey } from '../../../../core/protocol/message/message.ts';
 import { extensions } from '../../../../core/protocol/methods/extensions.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../../../core/protocol/modern/envelope.ts';
 import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
@@ -29,10 +25,11 @@ export interface LegacyClient {
  */
 export function readLegacyClient(initialize: Message): LegacyClient {
   const requested = memberValue(initialize, 'params', 'protocolVersion');
+  const capabilities = objectAt(initialize.text, ['params', 'capabilities']) ?? Buffer.from('{}');
   return {
     revision: isLegacyRevision(requested) ? (requested as string) : newestLegacy.name,
-    infoText: objectText(initialize, 'clientInfo')?.toString(),
-    capabilitiesText: withoutUntranslated(objectText(initialize, 'capabilities') ?? Buffer.from('{}')).toString(),
+    infoText: objectAt(initialize.text, ['params', 'clientInfo'])?.toString(),
+    capabilitiesText: withoutUntranslated(capabilities).toString(),
   };
 }
 
@@ -49,12 +46,6 @@ const untranslatedPaths = extensions
     ...(legacyCapability === undefined ? [] : [[legacyCapability]]),
     ['extensions', id],
   ]);
-
-function objectText(initialize: Message, key: string): Buffer | undefined {
-  const range = memberRange(initialize, 'params', key);
-  const text = range && initialize.text.subarray(range.start, range.end);
-  return text?.[0] === 0x7b ? text : undefined;
-}
 
 /**
  * Converts a client's request to the modern era (2026-07-28, basic, "Per-request protocol fields"). The client's own

@@ -1,5 +1,5 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
-import { findRange, valueAt } from '../../../../core/protocol/json.ts';
+import { findRange, objectAt, stringAt, valueAt } from '../../../../core/protocol/json.ts';
 import { newestLegacy } from '../../../../core/protocol/known-revisions.ts';
 import { withId } from '../../../../core/protocol/message/changed-message.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
@@ -18,14 +18,14 @@ import { withoutUntranslated } from './legacy-client.ts';
 export function toInitializeResult(discovered: Message, id: RequestId, revision: string, serverName: string): Message {
   const result = valueAt(discovered.text, ['result']);
   if (result === undefined) return withId(discovered, id);
-  const capabilities = valueAt(discovered.text, ['result', 'capabilities']);
-  const serverInfo = valueAt(discovered.text, ['result', '_meta', serverInfoKey]);
-  const instructions = valueAt(discovered.text, ['result', 'instructions']);
+  const capabilities = objectAt(discovered.text, ['result', 'capabilities']);
+  const serverInfo = objectAt(discovered.text, ['result', '_meta', serverInfoKey]);
+  const instructions = stringAt(discovered.text, ['result', 'instructions']);
   const members = [
     `"protocolVersion":${JSON.stringify(revision)}`,
-    `"capabilities":${isObject(capabilities) ? legacyCapabilities(capabilities, revision) : '{}'}`,
-    `"serverInfo":${isObject(serverInfo) ? serverInfo : JSON.stringify({ name: serverName, version: 'unknown' })}`,
-    ...(instructions?.[0] === 0x22 ? [`"instructions":${instructions}`] : []),
+    `"capabilities":${capabilities === undefined ? '{}' : legacyCapabilities(capabilities, revision)}`,
+    `"serverInfo":${serverInfo ?? JSON.stringify({ name: serverName, version: 'unknown' })}`,
+    ...(instructions === undefined ? [] : [`"instructions":${instructions}`]),
   ];
   const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${members.join()}}}`;
   return readGatewayMessage(Buffer.from(text));
@@ -39,5 +39,3 @@ function legacyCapabilities(capabilities: Buffer, revision: string): string {
   const rest = text.slice(text.indexOf('{') + 1);
   return `{"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}${rest.trim() === '}' ? '' : ','}${rest}`;
 }
-
-const isObject = (text: Buffer | undefined): text is Buffer => text?.[0] === 0x7b;

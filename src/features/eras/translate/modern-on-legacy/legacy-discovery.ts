@@ -1,5 +1,5 @@
 import { readHandshake } from '../../../../core/protocol/handshake.ts';
-import { valueAt } from '../../../../core/protocol/json.ts';
+import { objectAt, stringAt } from '../../../../core/protocol/json.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import { withoutUntranslated } from '../legacy-on-modern/legacy-client.ts';
@@ -19,14 +19,12 @@ export interface InitializedServer {
 export function readInitialized(response: Buffer): InitializedServer | undefined {
   const handshake = readHandshake(response);
   if (handshake === undefined) return undefined;
-  const capabilities = valueAt(response, ['result', 'capabilities']);
-  const serverInfo = valueAt(response, ['result', 'serverInfo']);
-  const instructions = valueAt(response, ['result', 'instructions']);
+  const capabilities = objectAt(response, ['result', 'capabilities']) ?? Buffer.from('{}');
   return {
     protocolVersion: handshake.protocolVersion,
-    capabilitiesText: capabilities?.[0] === openBrace ? withoutUntranslated(capabilities).toString() : '{}',
-    serverInfoText: serverInfo?.[0] === openBrace ? serverInfo.toString() : undefined,
-    instructionsText: instructions?.[0] === quote ? instructions.toString() : undefined,
+    capabilitiesText: withoutUntranslated(capabilities).toString(),
+    serverInfoText: objectAt(response, ['result', 'serverInfo'])?.toString(),
+    instructionsText: stringAt(response, ['result', 'instructions'])?.toString(),
   };
 }
 
@@ -48,6 +46,3 @@ export function toDiscovery(opened: InitializedServer, idText: string, versions:
   ];
   return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${idText},"result":{${members.join()}}}`));
 }
-
-const openBrace = 0x7b;
-const quote = 0x22;
