@@ -10,10 +10,11 @@ import { spliceCancelledId } from '../../core/protocol/json.ts';
 import { changedMessage } from '../../core/protocol/message/changed-message.ts';
 import { cancelled, createMessage, type Message } from '../../core/protocol/message/message.ts';
 import { progressMethod } from '../../core/protocol/message/progress-fast-path.ts';
+import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { anonymous, type Principal } from '../../core/protocol/principal.ts';
 import { methodNotFound } from '../../core/protocol/revisions.ts';
 import { detach } from '../../core/util/boundary.ts';
-import { type ProcessCall, ProcessIds, type WaitingRequest, waitingOf } from './process-call.ts';
+import { type ProcessCall, ProcessIds, type WaitingRequest } from './process-call.ts';
 import { ProcessOutput } from './process-output.ts';
 import { ProcessStart } from './process-start.ts';
 import { Seat, type SeatHost } from './seat.ts';
@@ -216,7 +217,8 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   }
 
   #sendRequest(seat: Seat, request: Message, headers?: ForwardedHeaders): Sent {
-    const admitted = this.#only === undefined ? this.#gate.admit(waitingOf(seat, request, headers)) : 'now';
+    const { mayAsk } = methodOf(request.method);
+    const admitted = this.#only === undefined ? this.#gate.admit({ owner: seat, mayAsk, request, headers }) : 'now';
     if (admitted === 'now') return this.#forward(seat, request, headers);
     return admitted === 'later' ? 'sent' : 'full';
   }

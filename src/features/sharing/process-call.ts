@@ -25,14 +25,6 @@ export interface WaitingRequest {
   readonly headers: ForwardedHeaders | undefined;
 }
 
-/** A request as it waits at the gate. */
-export const waitingOf = (owner: Seat, request: Message, headers: ForwardedHeaders | undefined): WaitingRequest => ({
-  owner,
-  mayAsk: methodOf(request.method).mayAsk,
-  request,
-  headers,
-});
-
 /** Gives the requests to a process their ids there. Only its first session keeps its own ids. */
 export class ProcessIds {
   readonly #book: CallBook<ProcessCall>;

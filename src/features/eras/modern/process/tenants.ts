@@ -34,7 +34,7 @@ const withoutProcessMs = 60_000;
 export class Tenants {
   readonly #options: TenantsOptions;
   /** The tenant of all clients; undefined where users are isolated. */
-  readonly #common: Tenant | undefined;
+  readonly common: Tenant | undefined;
   readonly #byKey = new Map<string, Tenant>();
   /** Requests of one user mostly carry the same object: looking that up costs less than building its key. */
   readonly #byPrincipal = new WeakMap<Principal, Tenant>();
@@ -50,13 +50,8 @@ export class Tenants {
     const { host, isolation, changes } = options;
     if (isolation !== 'shared') return;
     const topic = `modern ${host.server.digest} ${host.server.name}`;
-    this.#common = new Tenant(host, { changes, topic, permit: undefined, isForOne: false });
-    this.#all.add(this.#common);
-  }
-
-  /** The tenant of all clients; undefined where users are isolated. */
-  get common(): Tenant | undefined {
-    return this.#common;
+    this.common = new Tenant(host, { changes, topic, permit: undefined, isForOne: false });
+    this.#all.add(this.common);
   }
 
   /** The clients' calls in flight, at all tenants. */
@@ -71,7 +66,7 @@ export class Tenants {
    * @param isOfSession true if the request is of a session, which was admitted before
    */
   find(principal: Principal, isOfSession: boolean): Tenant | Reason {
-    if (this.#common !== undefined) return this.#common;
+    if (this.common !== undefined) return this.common;
     if (this.#options.isolation === 'request') return this.#create(principal, isOfSession);
     const found = this.#byPrincipal.get(principal);
     if (found?.isEnding === false) return found;
