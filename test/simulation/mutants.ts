@@ -77,7 +77,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'resume-skips-an-event',
     breaks: 'P2: a client that resumes misses an event',
-    file: 'src/core/session/outbound/streams.ts',
+    file: 'src/core/session/outbound/stream-cursor.ts',
     find: 'this.cursor = after && { epoch: after.epoch, seq: after.seq };',
     replace: 'this.cursor = after && { epoch: after.epoch, seq: after.seq + 1 };',
   },
@@ -114,7 +114,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'timer-outlives-its-stream',
     breaks: 'P8: each connection leaves the timer of its greatest age behind',
-    file: 'src/core/session/outbound/streams.ts',
+    file: 'src/core/session/outbound/stream-cursor.ts',
     find: 'clearTimeout(this.ageTimer);',
     replace: '',
   },
