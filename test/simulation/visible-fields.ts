@@ -10,7 +10,7 @@ export function visibleFields() {
     enforce: 'pre' as const,
     transform(code: string, id: string): string | undefined {
       const path = id.split('?')[0] ?? '';
-      if (!/\/src\/(session|cluster|registry|call|util)\//.test(path)) return undefined;
+      if (!/\/src\/(?:core|features)\/(?:session|cluster|registry|call|util)\//.test(path)) return undefined;
       const prefix = `field_${basename(path, '.ts').replaceAll('-', '_')}`;
       return code.replace(fieldName, (_, before: string, name: string) => `${before}${prefix}_${name}`);
     },
@@ -18,4 +18,4 @@ export function visibleFields() {
 }
 
 /** The private name of a member where it is declared or used. */
-const fieldName = /((?:^|[.(\s]))#([a-zA-Z]\w*)/gm;
+const fieldName = /((?:^|[.(*\s]))#([a-zA-Z]\w*)/gm;
