@@ -20,6 +20,7 @@ import { tasksExtension } from '../../core/protocol/methods/extensions.ts';
 import { methodNotFound } from '../../core/protocol/revisions.ts';
 import { contain } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
+import { SparseMap } from '../../core/util/sparse-map.ts';
 import { declaresTasks, declaringTasks } from './task-capabilities.ts';
 import { formatTaskResumeState, parseTaskResumeState, type SavedCall } from './task-record.ts';
 
@@ -107,11 +108,11 @@ class ServerTasks extends Interceptor {
   #era: 'legacy' | 'modern' | undefined;
   /** The tools that say that they run only as tasks (2025-11-25). */
   readonly #required: BoundedMap<string, true>;
-  readonly #plain = new Map<RequestId, PlainCall>();
+  readonly #plain = new SparseMap<RequestId, PlainCall>();
   #plainBytes = 0;
-  readonly #byCall = new Map<RequestId, TaskCall>();
-  readonly #byOwnId = new Map<RequestId, TaskCall>();
-  readonly #byTask = new Map<string, TaskCall>();
+  readonly #byCall = new SparseMap<RequestId, TaskCall>();
+  readonly #byOwnId = new SparseMap<RequestId, TaskCall>();
+  readonly #byTask = new SparseMap<string, TaskCall>();
   /** The calls that wait for input, by the state that their clients send back. */
   readonly #waiting = new BoundedMap<string, TaskCall>(maxWaiting);
   /** Requests whose answers nobody needs. */

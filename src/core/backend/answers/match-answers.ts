@@ -4,6 +4,7 @@ import { errorCodeIn } from '../../protocol/json.ts';
 import { changedMessage, withId } from '../../protocol/message/changed-message.ts';
 import { createBadResponse, type Message } from '../../protocol/message/message.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
+import { SparseMap } from '../../util/sparse-map.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { BackendEnd, OpenOptions, RequestIds, Sent } from '../backend.ts';
 import { type CreateInterceptor, Interceptor } from '../link/link.ts';
@@ -42,7 +43,7 @@ class MatchedAnswers extends Interceptor {
   /** The ids of the requests that are not answered; false for one that was cancelled. */
   readonly #open = new Map<RequestId, boolean>();
   /** Answers that wait for a better one, by the id of their request. */
-  readonly #held = new Map<RequestId, HeldAnswer>();
+  readonly #held = new SparseMap<RequestId, HeldAnswer>();
   /** How many notifications and answers the server has not answered with an error. */
   #notices = 0;
 
