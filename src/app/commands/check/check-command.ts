@@ -2,6 +2,7 @@
 
 import type { ServerConfig } from '../../../config/config.ts';
 import { policySettings } from '../../../config/options/policy-option.ts';
+import type { ServerAddress } from '../../../config/server-url.ts';
 import { isView } from '../../../config/servers/views.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { helpForCommand } from '../../../core/ops/health/start-help.ts';
@@ -16,7 +17,6 @@ import { examine, type Findings } from './examine-server.ts';
 import { adviceOnInstances, adviceOnRedis, adviceOnServer, adviceOnViewFilters } from './findings-advice.ts';
 import { adviceOnView } from './name-advice.ts';
 import type { FilteredItems } from './unused-filters.ts';
-import { explainWrongPath } from './wrong-path.ts';
 
 /** The result of checking a server. */
 export type CheckedServer =
@@ -245,4 +245,27 @@ export async function reportInOrder<Item, Result>(
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+}
+
+/** The usual paths of MCP endpoints, the most likely one first. */
+const usualPaths = { http: ['/mcp'], sse: ['/sse'], auto: ['/mcp', '/sse'], ws: ['/ws'] } as const;
+
+/**
+ * Explains a status that says that there is no endpoint at the path of a server's URL, with the URLs that are likely
+ * right; undefined for any other status. Only for the operator who runs `check`: a path can hold a secret, so no log has
+ * it.
+ */
+function explainWrongPath(address: ServerAddress | undefined, status: number | undefined): string | undefined {
+  if (status !== 404 && status !== 405) return undefined;
+  if (address === undefined || !('url' in address)) return undefined;
+  const { origin, pathname } = address.url;
+  const [usual, ...others] = usualPaths[address.transport];
+  // A gateway for several servers has the endpoint of each below its name.
+  const below = pathname.replace(/\/(?:(?:mcp|sse|ws)\/?)?$/, '') + usual;
+  const likely = new Set([usual, below, ...others]);
+  likely.delete(pathname);
+  const urls = [...likely].map((path) => origin + path);
+  const tries = urls.length === 0 ? '' : `try ${urls.join(', ')}, or `;
+  const advice = `${tries}look for the path in the documentation of the server`;
+  return `${origin} has no MCP server at the path ${pathname} (${status}). Correct the URL: ${advice}.`;
 }
