@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterStore } from '../../src/core/store/store.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
@@ -49,6 +50,25 @@ describe('the Redis store, when Redis', () => {
       expect(new Set(outcomes)).toEqual(new Set(['stored']));
     }
     expect(await store.log.read('s', 1, undefined, 1_000)).toMatchObject({ broken: false, atTail: true });
+  });
+
+  it('[F10] [P5] forgets its scripts far away: a call does not overtake those that are to be sent again', async () => {
+    await using proxy = await startNetProxy(redis().port);
+    const far = await open({ url: proxy.urlOf(redis().url), commandTimeoutMs: 5_000 });
+    await far.sessions.create('t', aRecord());
+    const writer = createLogWriter(far, 't');
+    await writer.append({ stream: 1, text: 'first' });
+    await redis().flushScripts();
+    const ms = 100;
+    proxy.set({ toClient: { latencyMs: ms } });
+    const outcomes = [writer.append({ stream: 1, text: 'a' })];
+    await delay(ms / 2);
+    outcomes.push(writer.append({ stream: 1, text: 'b' }));
+    // Now the script is sent again for the first one, and the second one is not refused yet.
+    await delay((3 * ms) / 4);
+    outcomes.push(writer.append({ stream: 1, text: 'c' }));
+    expect(await Promise.all(outcomes)).toEqual(['stored', 'stored', 'stored']);
+    expect(textsOf(await far.log.read('t', 1, undefined, 10))).toEqual(['first', 'a', 'b', 'c']);
   });
 
   it('[F10] [P7] has answered while the gateway was busy for longer than a command may take: the answer counts', async () => {

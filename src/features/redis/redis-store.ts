@@ -48,7 +48,7 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     onError,
     telemetry: options.telemetry,
   });
-  const access = { run: commands.run, runScript: createRunScript(commands, client), keys, lifetimes };
+  const access = { run: commands.run, runScript: createRunScript(commands), keys, lifetimes };
   const changes = createRedisChanges(access, () => {
     const reader = connect(undefined);
     return reader.on('error', (cause: Error) => onError(withoutArguments(cause)));

@@ -71,6 +71,8 @@ export class Commands {
       telemetry.commandSeconds.add((performance.now() - sentAt) / 1_000);
       return reply;
     } catch (error) {
+      // The reply that a script is unknown is no fault: `script.ts` then sends the script.
+      if (replyErrorCode(error) === 'NOSCRIPT') throw withoutArguments(error as Error);
       const fault = asStoreUnavailable(error, this.#connectionError);
       if (fault.reason === 'unreachable') {
         this.#noteFailure();
