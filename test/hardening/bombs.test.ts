@@ -57,7 +57,7 @@ const gzipOf = (mebibytes: number): Buffer => {
 
 /** Built as it is run, without what the test runner puts around every name of a module. */
 const { outputFiles } = buildSync({
-  ...{ entryPoints: [`${root}src/core/http/pipeline/read-messages.ts`], bundle: true, write: false },
+  ...{ entryPoints: [`${root}src/core/protocol/message/read-messages.ts`], bundle: true, write: false },
   ...{ platform: 'node', format: 'cjs' },
 });
 const built: { exports: Partial<typeof posted> } = { exports: {} };
