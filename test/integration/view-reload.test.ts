@@ -29,8 +29,9 @@ async function start(requestTotal: string) {
 
 /** Calls a tool, and returns its text or the reason of its refusal. */
 async function echo(session: Session, name: string): Promise<string> {
-  const { json } = await session.request('tools/call', { name, arguments: { text: 'x' } });
-  return json.error?.data.reason ?? json.result.content[0].text;
+  const { messages } = await session.request('tools/call', { name, arguments: { text: 'x' } });
+  const answer = messages.at(-1);
+  return answer.error?.data.reason ?? answer.result.content[0].text;
 }
 
 test('sessions of a view keep a changed server until their time is up; new ones have the change', async () => {

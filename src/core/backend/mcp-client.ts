@@ -2,7 +2,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import { initializeRequest } from '../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../protocol/ids/own-ids.ts';
-import { createMessage, type Message } from '../protocol/message/message.ts';
+import { createMessage, emptyResult, type Message } from '../protocol/message/message.ts';
 import { discoverRequest, type OwnClient, ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, methodNotFound } from '../protocol/revisions.ts';
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from './backend.ts';
@@ -115,6 +115,6 @@ export class McpClient implements BackendEvents {
 
 /** The answer of a client without capabilities. */
 function answerOf({ id, method }: Message): Message {
-  if (method === 'ping') return createMessage({ id, result: {} });
+  if (method === 'ping') return emptyResult({ id });
   return createMessage({ id, error: { code: methodNotFound, message: 'Method not found' } });
 }

@@ -21,11 +21,6 @@ export class Idleness implements ProcessHolder {
     this.#streams = streams;
   }
 
-  /** The client has sent something. */
-  noteActivity(): void {
-    this.lastActivityAt = performance.now();
-  }
-
   /**
    * True if for this long no request was in flight, no task was unfinished, and the client sent nothing. A client that
    * listens to its GET stream is never idle: it is connected.

@@ -260,7 +260,7 @@ export class Session extends SessionCore implements SessionHandle {
 
   /** The client has sent something. The gateway's own messages carry its forwarded headers from now on. */
   noteActivity({ request: { forwarded }, isContinued }: Reply): void {
-    this.idleness.noteActivity();
+    this.idleness.lastActivityAt = performance.now();
     // A stream that continues after an owner change is no activity: its client opened it long ago.
     if (forwarded !== undefined && !isContinued) this.#link.rememberHeaders(forwarded);
   }

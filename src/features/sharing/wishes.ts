@@ -3,7 +3,7 @@ import type { RequestId } from '../../core/protocol/faults.ts';
 import { scalarAt } from '../../core/protocol/json.ts';
 import { refusalOfSubscription } from '../../core/protocol/kept-uris.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
-import { createMessage, type Message } from '../../core/protocol/message/message.ts';
+import { emptyResult, type Message } from '../../core/protocol/message/message.ts';
 import { isWanted, readLogLevel, severities } from '../../core/protocol/modern/log-levels.ts';
 import type { Seat } from './seat.ts';
 
@@ -46,7 +46,7 @@ export class Wishes {
     if (level === undefined) return undefined;
     seat.logLevel = level;
     const needed = this.#mostVerbose();
-    if (this.#seats.size > 1 && (needed === this.#serverLevel || needed !== level)) return emptyAnswer(request);
+    if (this.#seats.size > 1 && (needed === this.#serverLevel || needed !== level)) return emptyResult(request);
     this.#serverLevel = level;
     return undefined;
   }
@@ -90,7 +90,7 @@ export class Wishes {
       return undefined;
     }
     this.#subscribers.remove(seat, uri);
-    return this.#subscribers.of(uri).size > 0 ? emptyAnswer(request) : undefined;
+    return this.#subscribers.of(uri).size > 0 ? emptyResult(request) : undefined;
   }
 
   #mostVerbose(): string | undefined {
@@ -110,5 +110,3 @@ export function wantsLog({ logLevel }: Seat, notification: Message): boolean {
   const level = readLogLevel(logLevel);
   return level === undefined || isWanted(notification, level);
 }
-
-const emptyAnswer = ({ id }: Message): Message => createMessage({ id, result: {} });

@@ -8,6 +8,7 @@ import { createFaultResponse } from '../../core/protocol/message/gateway-fault.t
 import {
   cancelled,
   createMessage,
+  emptyResult,
   type Message,
   memberRange,
   memberValue,
@@ -114,7 +115,7 @@ export class FanOut {
       this.#view.answer(
         text === undefined
           ? createFaultResponse('view_unavailable', id)
-          : changedMessage(createMessage({ id, result: {} }), text, {}),
+          : changedMessage(emptyResult({ id }), text, {}),
       );
       return true;
     };
@@ -134,7 +135,7 @@ export class FanOut {
       const best = answered.find(({ isError }) => !isError) ?? answered[0];
       if (best !== undefined) this.#view.answer(withId(best, id));
       else if (targets.length > 0) this.#view.answer(createFaultResponse('view_unavailable', id));
-      else this.#view.answer(createMessage({ id, result: {} }));
+      else this.#view.answer(emptyResult({ id }));
     });
     detach('backend', merged);
   }

@@ -19,7 +19,7 @@ import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { findRange, replaceParts, scalarAt } from '../../core/protocol/json.ts';
 import { changedMessage, detachedMessage, withId } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
-import { createMessage, type Message, memberValue } from '../../core/protocol/message/message.ts';
+import { createMessage, emptyResult, type Message, memberValue } from '../../core/protocol/message/message.ts';
 import { acceptsQuestions } from '../../core/protocol/methods/askable.ts';
 import type { Method } from '../../core/protocol/methods/method.ts';
 import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';
@@ -265,7 +265,7 @@ class ViewBackend implements Backend, MemberListener, View {
       case 'all':
         return this.#passToAll(method, message, headers);
       case 'answer':
-        this.answer(createMessage({ id: message.id, result: {} }));
+        this.answer(emptyResult(message));
         return 'sent';
       default:
         return this.#passUnknown(message, headers);

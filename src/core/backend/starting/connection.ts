@@ -1,5 +1,5 @@
 // src/core/backend/starting: the start of a server, its next start after a loss, and spares.
-import { createMessage, type Message } from '../../protocol/message/message.ts';
+import { emptyResult, type Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../backend.ts';
@@ -94,7 +94,7 @@ export class Connection extends RestartPolicy {
     const answerPings = (messages: readonly Message[]): readonly Message[] =>
       messages.filter(({ kind, id, method }) => {
         const isPing = kind === 'request' && method === 'ping';
-        if (isPing) backend.send(createMessage({ id, result: {} }));
+        if (isPing) backend.send(emptyResult({ id }));
         return !isPing;
       });
 

@@ -1,4 +1,4 @@
-import { readBody } from '../../protocol/message/message.ts';
+import { readOne } from '../../protocol/message/message.ts';
 import type { SseEvent } from '../../protocol/wire/sse.ts';
 import { createBatch, type EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingSink } from '../../reply/forwarding-reply.ts';
@@ -57,7 +57,7 @@ export class ResponseDelaySink extends ForwardingSink {
     const wasFull = this.#isFull;
     const due: SseEvent[] = [];
     for (const event of this.#waiting) {
-      const message = messageOf(event);
+      const message = event.kind === 'message' ? readOne(event.data) : undefined;
       const dueMs = this.#progressAt + minGapMs - performance.now();
       if (message?.kind === 'response' && dueMs > 0 && !isLast) {
         this.#timer = setTimeout(() => this.#flush(), dueMs);
@@ -75,10 +75,3 @@ export class ResponseDelaySink extends ForwardingSink {
 }
 
 const bytesOf = (event: SseEvent): number => (event.kind === 'message' ? event.data.length : 0);
-
-function messageOf(event: SseEvent) {
-  if (event.kind !== 'message') return undefined;
-  const body = readBody(event.data, Number.POSITIVE_INFINITY);
-  const [first] = body.ok ? body.messages : [];
-  return first?.ok ? first.message : undefined;
-}

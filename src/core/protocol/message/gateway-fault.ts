@@ -6,6 +6,10 @@ import { type Message, readGatewayMessage } from './message.ts';
 export const createFaultResponse = (...fault: Parameters<typeof faultMessage>): Message =>
   readGatewayMessage(Buffer.from(faultMessage(...fault)));
 
+/** The error for a server's request that no client answers, so that the server does not wait. */
+export const requestRefusal = ({ id = null }: Pick<Message, 'id'>): Message =>
+  createFaultResponse('server_request_refused', id);
+
 /** A longer error does not come from the gateway, and is not read. */
 const maxOwnBytes = 16 * 1024;
 

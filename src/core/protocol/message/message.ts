@@ -215,6 +215,9 @@ export function readGatewayMessage(text: Buffer): Message {
 export const createMessage = (members: { readonly [key: string]: unknown }): Message =>
   readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...members })));
 
+/** The empty result, which answers a ping, for example. */
+export const emptyResult = ({ id }: Pick<Message, 'id'>): Message => createMessage({ id, result: {} });
+
 /**
  * Creates a notification that cancels a request (2025-11-25, basic/utilities/cancellation).
  * @param reason a sentence for whoever reads the receiver's log

@@ -4,7 +4,8 @@ import { taskStatus } from '../../call/tasks.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { faultData, type Message, requestId } from '../../protocol/message/message.ts';
+import { requestRefusal } from '../../protocol/message/gateway-fault.ts';
+import { emptyResult, faultData, type Message, requestId } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { isClientRefused } from '../../server/server.ts';
@@ -14,7 +15,6 @@ import { failedStartReason, lossReason } from '../end-reason.ts';
 import type { ServerEvents, ServerLink, UnsentReason } from '../server/server-link.ts';
 import type { SessionCore } from '../session-core.ts';
 import type { SessionDropReason } from '../session-events.ts';
-import { ServerRequests } from './server-requests.ts';
 import type { SessionLog } from './session-log.ts';
 
 /** What the server has sent and is not handled yet: messages from the next one on, or a state of the backend behind them. */
@@ -308,24 +308,15 @@ export class Outbound implements ServerEvents {
     const { calls, serverRequests, client, group } = this.#session;
     if (message.standIn !== undefined) {
       this.#session.drop('oversized', message.text);
-      this.#link.send(ServerRequests.refusal(message));
-      return;
+      return this.#answer(requestRefusal(message));
     }
     const isPing = message.kind === 'request' && message.method === 'ping';
     // There is no client to ask, or one that cannot answer yet: it does not know its session, or the session is hidden.
-    if (isPing && (group !== undefined || this.#session.handshake === undefined)) {
-      this.#link.send(ServerRequests.pong(message));
-      return;
-    }
+    if (isPing && (group !== undefined || this.#session.handshake === undefined))
+      return this.#answer(emptyResult(message));
     const cancelled = serverRequests.cancelledBy(message);
-    if (cancelled !== undefined) {
-      this.#send(cancelled.destination, cancelled.cancellation);
-      return;
-    }
-    if (calls.isLate(message)) {
-      this.#session.drop('late', message.text);
-      return;
-    }
+    if (cancelled !== undefined) return this.#send(cancelled.destination, cancelled.cancellation);
+    if (calls.isLate(message)) return this.#session.drop('late', message.text);
     const { hasGet } = this.#log.streams;
     const destination =
       group === undefined
@@ -334,14 +325,11 @@ export class Outbound implements ServerEvents {
     if (destination === 'kept') return;
     if (destination === 'unwanted' || destination === 'nobodys') {
       if (destination === 'nobodys') this.#session.drop('unattributable', message.text);
-      if (message.kind === 'request') this.#link.send(ServerRequests.refusal(message));
+      if (message.kind === 'request') this.#answer(requestRefusal(message));
       return;
     }
     // Some servers drop a session whose ping is unanswered, and a client need not listen to a GET stream.
-    if (isPing && destination === 'get' && !client.isOneStream && !hasGet) {
-      this.#link.send(ServerRequests.pong(message));
-      return;
-    }
+    if (isPing && destination === 'get' && !client.isOneStream && !hasGet) return this.#answer(emptyResult(message));
     if (message.method === taskStatus) calls.tasks.update(message);
     if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
     const dropReason = this.#findDropReason(message, destination);
@@ -371,12 +359,14 @@ export class Outbound implements ServerEvents {
   #passRequest(message: Message, destination: StreamTarget | undefined, relatedRequests: RequestIds | undefined): void {
     const { incarnation } = this.#link;
     const forClient = destination && this.#session.serverRequests.add(message, incarnation, destination);
-    if (destination === undefined || forClient === undefined) {
-      this.#link.send(ServerRequests.refusal(message));
-      return;
-    }
+    if (destination === undefined || forClient === undefined) return this.#answer(requestRefusal(message));
     this.#markRequesters(message, destination, relatedRequests);
     this.#send(destination, forClient);
+  }
+
+  /** Answers a server's message in place of its client. */
+  #answer(response: Message): void {
+    this.#link.send(response);
   }
 
   /**

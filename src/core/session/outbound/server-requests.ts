@@ -4,8 +4,8 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { mayBeOwnId, nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json.ts';
 import { changedMessage, withId } from '../../protocol/message/changed-message.ts';
-import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
-import { cancelled, createMessage, type Message } from '../../protocol/message/message.ts';
+import { requestRefusal } from '../../protocol/message/gateway-fault.ts';
+import { cancelled, type Message } from '../../protocol/message/message.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** The most open requests of one server; more are a fault of the server (P8). */
@@ -56,9 +56,7 @@ export class ServerRequests {
     const known = this.#clientIds.get(serverId);
     const keepsId = incarnation === '' && !mayBeOwnId(serverId);
     const clientId = known ?? (keepsId ? serverId : nextOwnId());
-    this.#open.set(clientId, { destination, serverId, taskNews: readTaskUpdate(message), taskId: message.taskId });
-    this.#clientIds.set(serverId, clientId);
-    if (destination !== 'get') destination.report?.waitsForClient();
+    this.#note(clientId, { destination, serverId, taskNews: readTaskUpdate(message), taskId: message.taskId });
     return clientId === serverId ? message : withId(message, clientId);
   }
 
@@ -67,10 +65,7 @@ export class ServerRequests {
    * answer.
    */
   adopt(id: RequestId, destination: StreamTarget): void {
-    if (this.#open.size >= maxOpen) return;
-    this.#open.set(id, { destination, serverId: id });
-    this.#clientIds.set(id, id);
-    if (destination !== 'get') destination.report?.waitsForClient();
+    if (this.#open.size < maxOpen) this.#note(id, { destination, serverId: id });
   }
 
   /** The client's response in the form for its server; undefined if no such request is open. */
@@ -121,17 +116,13 @@ export class ServerRequests {
     for (const [clientId, open] of requests) this.#forget(clientId, open);
     return requests
       .filter(([, { serverId }]) => !isKept(serverId))
-      .map(([, { serverId }]) => createFaultResponse('server_request_refused', serverId));
+      .map(([, { serverId: id }]) => requestRefusal({ id }));
   }
 
-  /** The error for a server request that cannot be sent, so that the server does not wait for an answer. */
-  static refusal({ id = null }: Message): Message {
-    return createFaultResponse('server_request_refused', id);
-  }
-
-  /** The answer to a server's ping. */
-  static pong({ id }: Message): Message {
-    return createMessage({ id, result: {} });
+  #note(clientId: RequestId, open: OpenRequest): void {
+    this.#open.set(clientId, open);
+    this.#clientIds.set(open.serverId, clientId);
+    if (open.destination !== 'get') open.destination.report?.waitsForClient();
   }
 
   #forget(clientId: RequestId, { serverId, destination }: OpenRequest): void {

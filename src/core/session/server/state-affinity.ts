@@ -37,19 +37,15 @@ export class StateAffinity {
    * @param isWaiting true for a request that was not sent to the server
    */
   whenIdle(isWaiting: (request: { readonly id: RequestId }) => boolean, onIdle: () => void): void {
-    const { calls, serverRequests } = this.#session;
+    const { calls, serverRequests, limits } = this.#session;
     const isIdle = (): boolean =>
-      calls.all().every(isWaiting) && serverRequests.size === 0 && !calls.tasks.areUnfinished(this.#requestTotalMs);
+      calls.all().every(isWaiting) && serverRequests.size === 0 && !calls.tasks.areUnfinished(limits.requestTotalMs);
     const look = (): void => {
       if (isIdle()) return onIdle();
       this.#timer = setTimeout(look, pollMs);
     };
     clearTimeout(this.#timer);
     this.#timer = setTimeout(look);
-  }
-
-  get #requestTotalMs(): number {
-    return this.#session.limits.requestTotalMs;
   }
 
   close(): void {

@@ -115,8 +115,8 @@ export class ForwardedRequest implements PeerListener {
     this.#route = route;
     this.#host = host;
     this.#ids = operationRequestIds(operation);
-    this.#reply = new ClientReply(reply, this.#ids, operation.kind === 'listen' ? operation.after : undefined);
-    const requests = operation.kind === 'listen' ? operation.after?.requests : formatRequests(this.#ids);
+    this.#reply = new ClientReply(reply, this.#ids, this.#after);
+    const requests = this.#listens ? this.#after?.requests : formatRequests(this.#ids);
     this.#requestNames = requests === undefined ? {} : { requests };
     this.#reply.mayHaveRun = operation.kind === 'post' && operation.again === true;
     reply.onGone(() => this.#endAttempt('answered'));
@@ -129,8 +129,13 @@ export class ForwardedRequest implements PeerListener {
 
   /** True if the client waits for the answer to a request, either a new one or one that its event id names. */
   get #awaitsAnswer(): boolean {
-    const { after } = this.#operation.kind === 'listen' ? this.#operation : {};
+    const after = this.#after;
     return this.requestId !== null || (after !== undefined && readRequestIds(after).length > 0);
+  }
+
+  /** The event after which a GET continues its stream. */
+  get #after(): EventId | undefined {
+    return this.#operation.kind === 'listen' ? this.#operation.after : undefined;
   }
 
   /** True for a GET stream, which may wait for ever. */
@@ -207,7 +212,7 @@ export class ForwardedRequest implements PeerListener {
    */
   endUnreachable(since: number): void {
     if (this.#beganAt > since) return;
-    const after = this.#operation.kind === 'listen' ? this.#operation.after : undefined;
+    const after = this.#after;
     const waitsForAnswer = this.requestId !== null || (after !== undefined && after.stream !== getStream);
     if (this.#listens && !waitsForAnswer) return;
     const canGoOn = this.#reply.isContinued || after !== undefined;
@@ -297,8 +302,8 @@ export class ForwardedRequest implements PeerListener {
 
   /** Sends the client the events that are in the log, which needs no owner. True if the stream is complete. */
   async #replay(): Promise<boolean> {
-    if (this.#operation.kind !== 'listen' || this.#operation.after === undefined) return false;
-    const reached = await this.#route.replay?.(this.#operation.after, this.#reply);
+    const after = this.#after;
+    const reached = after && (await this.#route.replay?.(after, this.#reply));
     if (reached === undefined || reached === 'complete') return reached === 'complete';
     this.#operation = { kind: 'listen', after: reached };
     // Otherwise the replayed events would be sent again after the loss of the next owner.

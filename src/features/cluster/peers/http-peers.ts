@@ -49,8 +49,6 @@ const finishMs = 2_000;
 /** How often the address is published. The store keeps it for two minutes or more. */
 const publishMs = 30_000;
 
-const origin = 'http://instance';
-
 const ping: Ping = { kind: 'ping', request: { accepts: { json: true, sse: false } } };
 
 /** Why a peer does not answer, for the operator. */
@@ -259,7 +257,7 @@ export class HttpPeers implements PeerTransport {
 
   #createClient({ name, address }: Peer): Client {
     const connect = (_: unknown, callback: ConnectCallback): void => this.#connect(name, address, callback);
-    return new (loadLibrary('undici').Client)(origin, { ...clientOptions, connect });
+    return new (loadLibrary('undici').Client)('http://instance', { ...clientOptions, connect });
   }
 
   /** Connects to the first of the published addresses that can be reached and proves the key. */

@@ -8,6 +8,7 @@ import { withId } from '../../../core/protocol/message/changed-message.ts';
 import { withoutMember } from '../../../core/protocol/message/edit-members.ts';
 import {
   createMessage,
+  emptyResult,
   type Message,
   memberValue,
   readGatewayMessage,
@@ -250,7 +251,7 @@ export class Translator implements Backend, TranslatedCallHost {
   /** Answers with an empty result. Official clients accept no other result where the legacy era has an empty one. */
   #respondEmpty(request: Message): void {
     const id = requestId(request);
-    this.output.respond(id, createMessage({ id, result: {} }));
+    this.output.respond(id, emptyResult({ id }));
   }
 
   #listen(filter: SubscriptionFilter, answer: CallAnswer): () => void {

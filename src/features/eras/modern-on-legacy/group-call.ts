@@ -5,7 +5,7 @@ import type { FaultData } from '../../../core/call/call-answer.ts';
 import type { RequestStateContent, RequestStates } from '../../../core/keys/request-state.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { maxForeignId } from '../../../core/protocol/ids/own-ids.ts';
-import { readGatewayFault } from '../../../core/protocol/message/gateway-fault.ts';
+import { readGatewayFault, requestRefusal } from '../../../core/protocol/message/gateway-fault.ts';
 import { cancelled, type Message } from '../../../core/protocol/message/message.ts';
 import { isVendorNotification } from '../../../core/protocol/message/vendor-notification.ts';
 import { requiredFeature } from '../../../core/protocol/methods/askable.ts';
@@ -14,7 +14,6 @@ import { isWanted, type LogLevel } from '../../../core/protocol/modern/log-level
 import { type RenumberedRequest, restoreId, restoreToken } from '../../../core/protocol/modern/renumber.ts';
 import { compareLogPositions, type EventId } from '../../../core/protocol/wire/event-id.ts';
 import type { Server } from '../../../core/server/server.ts';
-import { ServerRequests } from '../../../core/session/outbound/server-requests.ts';
 import type { GroupRequestOptions } from '../../../core/session/session-handle.ts';
 import type { Values } from '../../../core/store/shared/shared-data.ts';
 import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
@@ -286,11 +285,11 @@ export class GroupCall {
     const need = requiredFeature(message);
     const isAskable = need !== undefined && methodOf(request.method).mayAsk && before !== undefined;
     if (!isAskable || at === undefined || this.#questions.isFull) {
-      this.#sendToSession(ServerRequests.refusal(message));
+      this.#sendToSession(requestRefusal(message));
       return;
     }
     if (!client.askable.has(need.flag)) {
-      this.#sendToSession(ServerRequests.refusal(message));
+      this.#sendToSession(requestRefusal(message));
       if (!form.namesMissingCapabilities) return;
       this.#cancelAtServer('The client does not support the input that the server requests.');
       this.#conclude({ reason: 'missing_capability', data: { requiredCapabilities: need.required } });
