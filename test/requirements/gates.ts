@@ -7,11 +7,11 @@ export type GateRow = readonly [what: string, limit: string, beyond: string];
 export const workLimits: readonly GateRow[] = [
   [
     'Lines of STDIO, TCP and Unix sockets; events of HTTP+SSE and Streamable HTTP; WebSocket frames; bodies of clients',
-    'All readers together: 512 KiB in one turn of the event loop. A text counts as 4 KiB and its bytes',
+    'All readers together: 512 KiB in one turn of the event loop. A text counts as 1 KiB and its bytes',
     'The rest is read in later turns, in portions. Works of several peers take turns',
   ],
   [
-    'A text of 508 KiB or more',
+    'A text of 511 KiB or more',
     '262,144 escapes or 131,072 values in one turn; long keys shorten the turn',
     'The scan goes on in a later turn',
   ],

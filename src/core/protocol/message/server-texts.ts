@@ -96,9 +96,13 @@ export function reportNoise(
  *   (P8). Whoever reads many texts reads them in portions (`portionsOf`), so that they are delivered in several turns
  */
 export function readServerTexts(texts: readonly Buffer[]): ServerMessages | Promise<ServerMessages> {
+  return hasRoomFor(unitsOfAll(texts)) ? readSmallTexts(texts) : readInTurns(texts);
+}
+
+function unitsOfAll(texts: readonly Buffer[]): number {
   let units = 0;
   for (const text of texts) units += unitsOf(text);
-  return hasRoomFor(units) ? readSmallTexts(texts) : readInTurns(texts);
+  return units;
 }
 
 /** Reads texts of a server at once. Only tests, and whoever has asked the work meter, may call this. */
@@ -119,9 +123,7 @@ export function readSmallTexts(texts: readonly Buffer[], found = new FoundMessag
 
 /** Reads texts as `readServerTexts` does, but keeps the messages of each text apart. */
 export function readTextsApart(texts: readonly Buffer[]): ServerMessages[] | Promise<ServerMessages[]> {
-  let units = 0;
-  for (const text of texts) units += unitsOf(text);
-  if (hasRoomFor(units)) return texts.map((text) => readSmallTexts([text]));
+  if (hasRoomFor(unitsOfAll(texts))) return texts.map((text) => readSmallTexts([text]));
   const each = texts.map((text) => ({ text, found: new FoundMessages() }));
   return readEach(each).then(() => each.map(({ found }) => found));
 }
@@ -138,10 +140,13 @@ async function readEach(each: readonly { readonly text: Buffer; readonly found: 
     const [first] = portion;
     if (first !== undefined && isLargeText(first.text)) await readLarge(first.text, first.found);
     else
-      await inOwnTurns(() => {
-        for (const { text, found } of portion) readSmallTexts([text], found);
-        return true;
-      });
+      await inOwnTurns(
+        () => {
+          for (const { text, found } of portion) readSmallTexts([text], found);
+          return true;
+        },
+        unitsOfAll(portion.map(({ text }) => text)),
+      );
   }
 }
 

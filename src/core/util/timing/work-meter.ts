@@ -13,10 +13,10 @@
 export const shareOfTurn = 512 * 1024;
 
 /**
- * The units of a text besides its bytes: 127 texts use up the share of a turn. On its way to a client, a message takes
- * 20 microseconds, and in a view up to 200. A chunk of 64 KiB can hold 1,900 messages.
+ * The units of a text besides its bytes: some 500 texts use up the share of a turn. On its way to a client, a message
+ * takes 20 microseconds. A chunk of 64 KiB can hold 1,900 messages, and 128 calls in flight have as many answers.
  */
-export const unitsOfText = 4 * 1024;
+export const unitsOfText = 1024;
 
 /** Less work than this is not forgotten at the end of its turn, so that a small text costs one addition. */
 const uncountedUnits = 128 * 1024;

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { portionsOf, readSmallTexts } from '../../../../src/core/protocol/message/server-texts.ts';
 
 const textsOf = (method: string, params: object): Buffer[] =>
-  Array.from({ length: 400 }, (_, n) =>
+  Array.from({ length: 1_440 }, (_, n) =>
     Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params: { ...params, progress: n } })),
   );
 

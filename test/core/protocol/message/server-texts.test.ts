@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
   maxNoiseTexts,
@@ -5,7 +6,7 @@ import {
   reportNoise,
   type ServerMessages,
 } from '../../../../src/core/protocol/message/server-texts.ts';
-import { beginTurn } from '../../../../src/core/util/timing/work-meter.ts';
+import { beginTurn, shareOfTurn, spend } from '../../../../src/core/util/timing/work-meter.ts';
 
 const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}';
 const nested = '['.repeat(1_001) + ']'.repeat(1_001);
@@ -73,6 +74,20 @@ it('[G-06] [P8] an error of more than 512 KiB is replaced: it would be walked ov
     [7, true, 'response_too_complex'],
     [7, true, undefined],
   ]);
+});
+
+it('[P8] small texts of many peers for which a turn has no room share the next turns', async () => {
+  await nextTurn();
+  spend(shareOfTurn);
+  let unread = 0;
+  for (let peer = 0; peer < 100; peer += 1) {
+    unread += 1;
+    void Promise.resolve(readServerTexts([Buffer.from(log)])).then(() => (unread -= 1));
+  }
+  let turns = 0;
+  for (; unread > 0 && turns < 1_000; turns += 1) await nextTurn();
+  expect(turns).toBeGreaterThan(0);
+  expect(turns).toBeLessThanOrEqual(4); // and not four turns for each of them
 });
 
 describe('an array of messages from a server', () => {
