@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../../../src/core/call/session-calls.ts';
+import { requestRefusal } from '../../../../src/core/protocol/message/gateway-fault.ts';
 import type { Message } from '../../../../src/core/protocol/message/message.ts';
 import { ServerRequests } from '../../../../src/core/session/outbound/server-requests.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
@@ -109,6 +110,10 @@ describe('the table of server requests', () => {
     const requests = new ServerRequests();
     for (let id = 0; id < 1_000; id++) expect(requests.add(ask(id), '', 'get')).toBeDefined();
     expect(requests.add(ask(1_000), '', 'get')).toBeUndefined();
+    expect(parse(requestRefusal(ask(1_000)))).toMatchObject({
+      id: 1_000,
+      error: { data: { reason: 'server_request_refused' } },
+    });
     requests.settle(reply(5));
     expect(requests.add(ask(1_000), '', 'get')).toBeDefined();
   });
