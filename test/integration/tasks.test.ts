@@ -207,9 +207,11 @@ describe('a task', () => {
     await using gateway = await startLocalGateway({ command: slowTools, args: soon });
     const { taskId } = await callForTask(gateway.url, 'slow_compute', { seconds: 60 });
     const other = await callForTask(gateway.url, 'slow_compute', { seconds: 60 });
-    const polls = await Promise.all(Array.from({ length: 201 }, () => askTask(gateway.url, 'tasks/get', taskId)));
+    // 200 are answered in a window of five seconds, and these take two windows at most.
+    const polls = await Promise.all(Array.from({ length: 401 }, () => askTask(gateway.url, 'tasks/get', taskId)));
     const refused = polls.filter(({ json }) => json.error !== undefined);
-    expect(refused.map(({ json }) => json.error.data.reason)).toEqual(['too_many_polls']);
+    expect(new Set(refused.map(({ json }) => json.error.data.reason))).toEqual(new Set(['too_many_polls']));
+    expect(polls.length - refused.length).toBeGreaterThanOrEqual(200);
     expect(refused[0]?.headers['retry-after']).toBe('1');
     expect((await getTask(gateway.url, other.taskId)).status).toBe('working');
     expect((await cancelTask(gateway.url, taskId)).json.result).toBeDefined();

@@ -121,7 +121,7 @@ export class FanOut {
     };
     const bytes = responses.reduce((sum, response) => sum + (response?.text.length ?? 0), 0);
     if (hasRoomFor(bytes)) respond();
-    else await inOwnTurns(respond);
+    else await inOwnTurns(respond, bytes);
   }
 
   /** Sends a request to several servers, and answers it when all of them have: with a result if one has. */

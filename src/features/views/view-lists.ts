@@ -63,7 +63,7 @@ export function readPage(
     outcome = read();
     return true;
   };
-  return inOwnTurns(begin).then(() => outcome);
+  return inOwnTurns(begin, text.length).then(() => outcome);
 }
 
 /** A page while it is read. */

@@ -20,7 +20,7 @@ const maxNameLength = 128;
  */
 export async function offeredTools(text: Buffer): Promise<OfferedTools | 'unreadable'> {
   if (!mayMirror(text)) return { text, hidden: [] };
-  if (!hasRoomFor(text.length)) await inOwnTurns(() => true);
+  if (!hasRoomFor(text.length)) await inOwnTurns(() => true, text.length);
   const found = boundedWalks(() => {
     const list = findList(text, 'tools');
     if (typeof list !== 'object' || text[list.start] !== openBracket) return list;
