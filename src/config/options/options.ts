@@ -199,7 +199,7 @@ export const serverOptions = {
   ),
   share: choice(
     ['auto', 'session', 'user', 'all', 'request'],
-    'Which clients use the same server process. session: none; request: none, and not two requests of one client; user: those of one user; all: all of them; auto: user for authenticated and local clients, otherwise session.',
+    'Which clients use the same server process. session: none; request: none, and not two requests of one client; user: those of one user; all: all of them; auto: user for authenticated and local clients, but a session at a legacy server begins with its own process; otherwise session.',
     { short: '--share' },
   ),
   affinity: optionalText(
