@@ -8,7 +8,7 @@ import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { spliceCancelledId } from '../../core/protocol/json.ts';
 import { changedMessage } from '../../core/protocol/message/changed-message.ts';
-import { cancelled, createMessage, type Message } from '../../core/protocol/message/message.ts';
+import { cancelled, createMessage, emptyResult, type Message } from '../../core/protocol/message/message.ts';
 import { progressMethod } from '../../core/protocol/message/progress-fast-path.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { anonymous, type Principal } from '../../core/protocol/principal.ts';
@@ -364,7 +364,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
 
   /** Answers a request of the server that no client can answer. */
   #answer(id: RequestId, isKnown: boolean): void {
-    this.#backend.send(createMessage(isKnown ? { id, result: {} } : { id, error: noClient }));
+    this.#backend.send(isKnown ? emptyResult({ id }) : createMessage({ id, error: noClient }));
   }
 
   onNoise(text: Buffer, more?: number): void {

@@ -1,7 +1,7 @@
 import { Subscribers } from '../../../../core/multiplex/subscribers.ts';
 import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
 import { maxSubscriptions } from '../../../../core/protocol/kept-uris.ts';
-import { createMessage, type Message, memberValue } from '../../../../core/protocol/message/message.ts';
+import { createMessage, emptyResult, type Message, memberValue } from '../../../../core/protocol/message/message.ts';
 import { faultAnswer, type Reply } from '../../../../core/reply/reply.ts';
 import type { GroupWays } from '../../../../core/session/group-rules.ts';
 import type { ClientState } from '../../../../core/session/record/client-state.ts';
@@ -59,7 +59,7 @@ export class SubscriptionLeases {
       reply.answer(faultAnswer('unknown_session', request.id ?? null));
       return true;
     }
-    reply.answer({ kind: 'json', text: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: request.id, result: {} })) });
+    reply.answer({ kind: 'json', text: emptyResult(request).text });
     return true;
   }
 
