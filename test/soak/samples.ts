@@ -115,12 +115,14 @@ async function usedBy(pid: number, adminPort: number, all: readonly ProcessInfo[
     // The servers are children of the starter, which is a child of the gateway.
     const parents = new Set([pid, ...all.filter(({ ppid }) => ppid === pid).map((child) => child.pid)]);
     const status = await readFile(`/proc/${pid}/status`, 'latin1');
+    const [, residentKib] = /^VmRSS:\s+(\d+)/m.exec(status) ?? [];
+    if (residentKib === undefined) return undefined; // it was killed, and its parent has not noticed that yet
     const descriptors = (await readdir(`/proc/${pid}/fd`)).length;
     const scraped = await withDeadline(scrape(adminPort), { deadlineMs: 2_000 }).catch(() => undefined);
     return {
       pid,
       descriptors,
-      rssBytes: Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN) * 1_024,
+      rssBytes: Number(residentKib) * 1_024,
       children: all.filter(({ ppid }) => parents.has(ppid)).length,
       heapBytes: scraped?.value('nodejs_heap_size_used_bytes'),
       externalBytes: scraped?.value('nodejs_external_memory_bytes'),
